@@ -44,7 +44,9 @@ Clients = Mapping[str, Callable[[Path], Command]]
 
 def main() -> None:
     """Measures, and writes the page."""
-    parser = argparse.ArgumentParser(prog="benchmarks", description=__doc__, allow_abbrev=False)
+    parser = argparse.ArgumentParser(
+        prog="benchmarks", description=__doc__, allow_abbrev=False
+    )
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--rounds", type=int, default=5)
     given = parser.parse_args()
@@ -52,13 +54,18 @@ def main() -> None:
     page = ROOT / "build" / "quick.md" if given.quick else PAGE
     page.parent.mkdir(exist_ok=True)
     rows = waits.ROWS[:1] if given.quick else waits.ROWS
-    with tempfile.TemporaryDirectory(prefix="benchmarks-") as folder, ground(Path(folder)) as here:
+    with (
+        tempfile.TemporaryDirectory(prefix="benchmarks-") as folder,
+        ground(Path(folder)) as here,
+    ):
         clients = find_clients(here)
         parts = (
             _head(rounds),
             large(here, clients, rounds, size),
             small(here, RCLONE in clients, rounds),
-            memory(here, (MIB, size) if given.quick else (MIB, 64 * MIB, GIB, 10 * GIB)),
+            memory(
+                here, (MIB, size) if given.quick else (MIB, 64 * MIB, GIB, 10 * GIB)
+            ),
             faults(here, clients, size),
             waits.page(Path(folder) / "waits", 0.3, rounds, rows),
             start(here, 3 * rounds),
@@ -70,14 +77,21 @@ def main() -> None:
 
 def find_clients(here: Ground) -> Clients:
     """How each client that is there sends one file: this program, curl, and the peers."""
-    found: dict[str, Callable[[Path], Command]] = {OURS: lambda file: ours(here, file.name)}
+    found: dict[str, Callable[[Path], Command]] = {
+        OURS: lambda file: ours(here, file.name)
+    }
     # which would wait for a response
     quiet = ("curl", "--silent", "--show-error", "--fail", "--header", "Expect:")
-    found[CURL] = lambda file: ((*quiet, "--upload-file", str(file), f"{here.url}/put"), {})
+    found[CURL] = lambda file: (
+        (*quiet, "--upload-file", str(file), f"{here.url}/put"),
+        {},
+    )
     for name, module in _LIBRARIES.items():
         if importlib.util.find_spec(module.partition(".")[0]):
             script = (sys.executable, str(PEERS / "python_clients.py"), module)
-            found[name] = _for_file((*script, here.url, "FILE", str(here.folder / "key.json")))
+            found[name] = _for_file(
+                (*script, here.url, "FILE", str(here.folder / "key.json"))
+            )
     if shutil.which("node") and shutil.which("npm"):
         folder = here.folder / "node"
         folder.mkdir()
@@ -90,10 +104,19 @@ def find_clients(here: Ground) -> Clients:
             "--no-fund",
             "@googleapis/androidpublisher",
         )
-        if subprocess.run(install, cwd=folder, check=False, capture_output=True).returncode == 0:
-            found[NODE] = _for_file(("node", str(folder / "publisher.mjs"), here.url, "FILE"))
+        if (
+            subprocess.run(
+                install, cwd=folder, check=False, capture_output=True
+            ).returncode
+            == 0
+        ):
+            found[NODE] = _for_file(
+                ("node", str(folder / "publisher.mjs"), here.url, "FILE")
+            )
     if shutil.which("rclone"):
-        found[RCLONE] = _for_file(("rclone", *UNCHECKED, "copyto", "FILE", f"{_remote(here)}/o"))
+        found[RCLONE] = _for_file(
+            ("rclone", *UNCHECKED, "copyto", "FILE", f"{_remote(here)}/o")
+        )
     return found
 
 
@@ -113,14 +136,21 @@ def ours(here: Ground, files: str) -> Command:
 
 
 def _for_file(command: Sequence[str]) -> Callable[[Path], Command]:
-    return lambda file: ([str(file) if word == "FILE" else word for word in command], {})
+    return lambda file: (
+        [str(file) if word == "FILE" else word for word in command],
+        {},
+    )
 
 
 def _remote(here: Ground) -> str:
-    return f":gcs,endpoint='{here.url}/storage/v1/',anonymous=true,no_check_bucket=true:b"
+    return (
+        f":gcs,endpoint='{here.url}/storage/v1/',anonymous=true,no_check_bucket=true:b"
+    )
 
 
-def in_turns(runs: Mapping[str, Callable[[], Run]], rounds: int) -> dict[str, list[Run]]:
+def in_turns(
+    runs: Mapping[str, Callable[[], Run]], rounds: int
+) -> dict[str, list[Run]]:
     """The runs of each name; a peer that fails is left out, and this program must not fail."""
     done: dict[str, list[Run]] = {name: [] for name in runs}
     for _ in range(rounds):
@@ -138,7 +168,9 @@ def in_turns(runs: Mapping[str, Callable[[], Run]], rounds: int) -> dict[str, li
 
 def ratio(mine: Iterable[Run], theirs: Iterable[Run]) -> float:
     """How many times the seconds of theirs mine took: the median of the rounds."""
-    return median(one.seconds / other.seconds for one, other in zip(mine, theirs, strict=True))
+    return median(
+        one.seconds / other.seconds for one, other in zip(mine, theirs, strict=True)
+    )
 
 
 def large(here: Ground, clients: Clients, rounds: int, size: int) -> str:
@@ -165,19 +197,31 @@ def large(here: Ground, clients: Clients, rounds: int, size: int) -> str:
         "it sends.\n\n"
     )
     return text + table(
-        ("client", "seconds", "throughput to curl's", "processor seconds", "peak MiB"), rows
+        ("client", "seconds", "throughput to curl's", "processor seconds", "peak MiB"),
+        rows,
     )
 
 
 def small(here: Ground, rclone: bool, rounds: int) -> str:
     """Many small files, with every response late."""
     folder = here.files(200, 200 * KB)
-    copy = ("rclone", *UNCHECKED, "copy", "--transfers", "16", str(folder), f"{_remote(here)}/f")
+    copy = (
+        "rclone",
+        *UNCHECKED,
+        "copy",
+        "--transfers",
+        "16",
+        str(folder),
+        f"{_remote(here)}/f",
+    )
     everybody = {OURS: lambda: here.run(*ours(here, f"{folder.name}/*"), latency=0.05)}
     if rclone:
         everybody[f"{RCLONE} --transfers 16"] = lambda: here.run(copy, {}, latency=0.05)
     runs = in_turns(everybody, rounds)
-    rows = [(name, f"{median(run.seconds for run in each):.2f}") for name, each in runs.items()]
+    rows = [
+        (name, f"{median(run.seconds for run in each):.2f}")
+        for name, each in runs.items()
+    ]
     text = "## Small files\n\n200 files of 200 KB, every response 50 ms late.\n\n"
     return text + table(("client", "seconds"), rows)
 
@@ -189,11 +233,15 @@ def memory(here: Ground, sizes: Sequence[int]) -> str:
         file = here.file(size, sparse=True)
         run = here.run(*ours(here, file.name))
         rows.append(
-            (f"{size // MIB:,} MiB", f"{run.memory / 1e6:.1f}" if run.code == 0 else run.log[-200:])
+            (
+                f"{size // MIB:,} MiB",
+                f"{run.memory / 1e6:.1f}" if run.code == 0 else run.log[-200:],
+            )
         )
         file.unlink()
-    return "## Memory\n\nThe peak memory of this program, in MB of 1,000,000 bytes.\n\n" + table(
-        ("file", "MB"), rows
+    return (
+        "## Memory\n\nThe peak memory of this program, in MB of 1,000,000 bytes.\n\n"
+        + table(("file", "MB"), rows)
     )
 
 
@@ -212,7 +260,8 @@ def faults(here: Ground, clients: Clients, size: int) -> str:
         rows.append((name, *cells))
     text = "## One fault in the middle of the file\n\n"
     text += (
-        "How many of the bytes that the server has stored each client sends again, by default.\n\n"
+        "How many of the bytes that the server has stored each client sends again, by "
+        "default.\n\n"
     )
     return text + table(("client", "a 503", "a connection reset"), rows)
 
@@ -242,7 +291,10 @@ def image() -> str:
     with tempfile.TemporaryDirectory() as folder:
         try:
             built = subprocess.run(
-                ("sh", str(scripts / "build")), check=True, capture_output=True, text=True
+                ("sh", str(scripts / "build")),
+                check=True,
+                capture_output=True,
+                text=True,
             )
             push = (
                 str(scripts / "podman"),
@@ -254,7 +306,10 @@ def image() -> str:
             subprocess.run(push, check=True, capture_output=True)
         except (subprocess.CalledProcessError, OSError):
             return "## Image\n\nNot measured: no image could be built."
-        packed = sum(blob.stat().st_size for blob in (Path(folder) / "blobs" / "sha256").iterdir())
+        packed = sum(
+            blob.stat().st_size
+            for blob in (Path(folder) / "blobs" / "sha256").iterdir()
+        )
     return f"## Image\n\nThe packed image has {packed / 1e6:.1f} MB."
 
 
@@ -267,7 +322,9 @@ def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 def _head(rounds: int) -> str:
     with open("/proc/cpuinfo", encoding="utf-8") as file:
         processors = [
-            line.partition(":")[2].strip() for line in file if line.startswith("model name")
+            line.partition(":")[2].strip()
+            for line in file
+            if line.startswith("model name")
         ]
     machine = f"{len(processors)} cores ({processors[0] if processors else 'unknown'})"
     return (

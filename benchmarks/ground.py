@@ -82,7 +82,8 @@ class Ground:
     def digests(self, path: Path) -> dict[str, str]:
         """What Cloud Storage and Play state of a file."""
         sums = {
-            name: hashlib.new(name, usedforsecurity=False) for name in ("md5", "sha1", "sha256")
+            name: hashlib.new(name, usedforsecurity=False)
+            for name in ("md5", "sha1", "sha256")
         }
         crc32c = 0
         with path.open("rb") as file:
@@ -96,7 +97,9 @@ class Ground:
             name: base64.b64encode(digest).decode() for name, digest in stated.items()
         } | stated_by_play
 
-    def run(self, command: Sequence[str], variables: Mapping[str, str], **settings: Any) -> Run:
+    def run(
+        self, command: Sequence[str], variables: Mapping[str, str], **settings: Any
+    ) -> Run:
         """Runs a command with the sink set up as told, and measures it by the system's own
         books.
         """
@@ -108,7 +111,11 @@ class Ground:
             "HTTPLIB2_CA_CERTS",
             "NODE_EXTRA_CA_CERTS",
         )
-        environment = {"PATH": os.environ["PATH"], "HOME": str(self.folder), **variables}
+        environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(self.folder),
+            **variables,
+        }
         environment |= dict.fromkeys(trust, str(self.folder / "ca.pem"))
         log = self.folder / "child.log"
         with log.open("wb") as out:
@@ -124,7 +131,13 @@ class Ground:
         first = seen["first_request"] - began
         cpu, memory = usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024
         return Run(
-            child.returncode, seconds, cpu, memory, first, seen, log.read_text(errors="replace")
+            child.returncode,
+            seconds,
+            cpu,
+            memory,
+            first,
+            seen,
+            log.read_text(errors="replace"),
         )
 
     def _ask(self, data: bytes | None) -> dict[str, Any]:
@@ -146,7 +159,14 @@ def ground(folder: Path) -> Iterator[Ground]:
     )
     port = folder / "port"
     child = subprocess.Popen(
-        [sys.executable, "-m", "benchmarks.sink", str(port), str(folder / "server.pem")], cwd=ROOT
+        [
+            sys.executable,
+            "-m",
+            "benchmarks.sink",
+            str(port),
+            str(folder / "server.pem"),
+        ],
+        cwd=ROOT,
     )
     try:
         while not port.exists():
@@ -164,7 +184,9 @@ def ground(folder: Path) -> Iterator[Ground]:
             "private_key": (folder / "account.pem").read_text(),
             "client_id": "1",
         }
-        (folder / "key.json").write_text(json.dumps({**key, "token_uri": f"{url}/token"}))
+        (folder / "key.json").write_text(
+            json.dumps({**key, "token_uri": f"{url}/token"})
+        )
         yield Ground(folder, url)
     finally:
         child.terminate()

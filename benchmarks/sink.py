@@ -75,7 +75,9 @@ class Handler(BaseHTTPRequestHandler):
         sink, url = self.server, urlsplit(self.path)
         if url.path == "/__sink":
             if self.command == "POST":
-                sink.seen = Seen(**json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+                sink.seen = Seen(
+                    **json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                )
             self.respond(200, asdict(sink.seen))
             return
         sink.seen.first_request = sink.seen.first_request or time.monotonic()
@@ -88,14 +90,22 @@ class Handler(BaseHTTPRequestHandler):
         sink = self.server
         if path == "/token":
             self.take(0)
-            self.respond(200, {"access_token": "sink", "expires_in": 3600, "token_type": "Bearer"})
-        elif self.command in ("GET", "HEAD"):  # some look first whether the object is there
+            self.respond(
+                200,
+                {"access_token": "sink", "expires_in": 3600, "token_type": "Bearer"},
+            )
+        elif self.command in (
+            "GET",
+            "HEAD",
+        ):  # some look first whether the object is there
             self.respond(404, {"error": {"code": 404, "message": "not found"}})
         elif kind == "resumable" and not path.startswith("/upload/session/"):
             self.take(0)
             session = f"/upload/session/{next(sink.numbers)}"
             sink.sessions[session] = 0
-            self.respond(200, {}, Location=f"https://{self.headers['Host']}{session}?upload_id=1")
+            self.respond(
+                200, {}, Location=f"https://{self.headers['Host']}{session}?upload_id=1"
+            )
         elif path in sink.sessions:
             self.session(path)
         elif self.take(0, path):
@@ -147,7 +157,9 @@ class Handler(BaseHTTPRequestHandler):
         self.server.sessions[path] = offset
         self.close_connection = True
         if fault["do"] == "503":
-            self.respond(503, {"error": {"code": 503, "message": "busy"}}, Connection="close")
+            self.respond(
+                503, {"error": {"code": 503, "message": "busy"}}, Connection="close"
+            )
         else:
             self.connection.setsockopt(SOL_SOCKET, SO_LINGER, struct.pack("ii", 1, 0))
 
@@ -165,14 +177,23 @@ class Handler(BaseHTTPRequestHandler):
         """What a service answers of a file that it has, with its digest where one is known."""
         stated = self.server.seen.digests
         if "/bundles" in self.path:
-            return {"versionCode": 1, **{name: stated.get(name, "") for name in ("sha1", "sha256")}}
+            return {
+                "versionCode": 1,
+                **{name: stated.get(name, "") for name in ("sha1", "sha256")},
+            }
         return {"id": "1", "name": "o", "bucket": "b", "generation": "1", **stated}
 
-    def respond(self, status: int, content: dict[str, Any] | None, **headers: str) -> None:
+    def respond(
+        self, status: int, content: dict[str, Any] | None, **headers: str
+    ) -> None:
         """Responds with JSON, or with nothing."""
         if self.path != "/__sink":
             time.sleep(self.server.seen.latency)
-        body = b"" if content is None or self.command == "HEAD" else json.dumps(content).encode()
+        body = (
+            b""
+            if content is None or self.command == "HEAD"
+            else json.dumps(content).encode()
+        )
         self.send_response(status)
         for name, value in {"Content-Length": str(len(body)), **headers}.items():
             self.send_header(name, value)

@@ -177,8 +177,12 @@ def _run(inputs: Inputs, folder: Path, emulator: Emulator) -> float:
 # --- the rows -------------------------------------------------------------------------------------
 
 
-def _bundle(workspace: Path, name: str = "app.aab", package: str = PACKAGE, code: int = 42) -> None:
-    specimens.make_bundle(workspace / name, package, code, f"1.{code}", size_bytes=300_000)
+def _bundle(
+    workspace: Path, name: str = "app.aab", package: str = PACKAGE, code: int = 42
+) -> None:
+    specimens.make_bundle(
+        workspace / name, package, code, f"1.{code}", size_bytes=300_000
+    )
 
 
 def _release(workspace: Path) -> None:
@@ -207,7 +211,9 @@ def _images(workspace: Path, language: str, kind: str, number: int) -> None:
         images.mkdir(parents=True, exist_ok=True)
         path = images / f"{kind}.png"
         alpha = kind == "icon"
-        specimens.make_image(path, width, height, color=_color(language, 0), alpha=alpha)
+        specimens.make_image(
+            path, width, height, color=_color(language, 0), alpha=alpha
+        )
         return
     (images / kind).mkdir(parents=True)
     for place in range(number):
@@ -267,7 +273,9 @@ def _nothing(workspace: Path) -> None:
 
 
 def _form(workspace: Path) -> None:
-    header = "Question ID (machine readable),Response ID (machine readable),Response value"
+    header = (
+        "Question ID (machine readable),Response ID (machine readable),Response value"
+    )
     (workspace / "form.csv").write_text(
         f"{header},Answer requirement,Human-friendly question label\n"
         "PSL_DATA_COLLECTION_COLLECTS_PERSONAL_DATA,,FALSE,REQUIRED,Does your app collect?\n"
@@ -288,7 +296,12 @@ def _live(**tracks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _of(code: int, **more: Any) -> dict[str, Any]:
-    return {"versionCodes": [str(code)], "status": "completed", "name": f"1.{code}", **more}
+    return {
+        "versionCodes": [str(code)],
+        "status": "completed",
+        "name": f"1.{code}",
+        **more,
+    }
 
 
 _PLAY = {"target": "play", "package-name": PACKAGE}
@@ -299,7 +312,9 @@ _FOUR_TRACKS = {
     "alpha": [_of(42)],
     "internal": [_of(43)],
 }
-_MEASURED = {PACKAGE: {"versions": {"42": {"since": 5, "users": 9000, "crashRate": 0.001}}}}
+_MEASURED = {
+    PACKAGE: {"versions": {"42": {"since": 5, "users": 9000, "crashRate": 0.001}}}
+}
 
 ROWS = (
     Row(
@@ -330,7 +345,12 @@ ROWS = (
     Row(
         "release with a new listing: 3 languages, 30 images",
         14,
-        {**_PLAY, "files": "app.aab", "tracks": "internal", "images-directory": "listing"},
+        {
+            **_PLAY,
+            "files": "app.aab",
+            "tracks": "internal",
+            "images-directory": "listing",
+        },
         _release_with_listing,
         others="fastlane supply 31",
     ),
@@ -372,7 +392,9 @@ ROWS = (
         17,
         {
             "target": "play",
-            "package-name": "\n".join(f"com.example.app{number}" for number in range(10)),
+            "package-name": "\n".join(
+                f"com.example.app{number}" for number in range(10)
+            ),
             "files": "*.aab",
             "tracks": "internal",
         },
@@ -419,7 +441,11 @@ ROWS = (
     Row(
         "internal app sharing",
         4,
-        {"target": "play-internal-sharing", "package-name": PACKAGE, "files": "app.aab"},
+        {
+            "target": "play-internal-sharing",
+            "package-name": PACKAGE,
+            "files": "app.aab",
+        },
         _bundle,
     ),
     Row(

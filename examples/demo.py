@@ -34,10 +34,24 @@ FAULTS: list[dict[str, Any]] = [
         "nth": 2,
         "after": MIB,
     },
-    {"on": "play.bundles.upload+resumable.put", "do": "reset", "nth": 3, "after": 2 * MIB},
-    {"on": "play.bundles.upload+resumable.put", "do": "short-store", "nth": 4, "stored": 2 * MIB},
+    {
+        "on": "play.bundles.upload+resumable.put",
+        "do": "reset",
+        "nth": 3,
+        "after": 2 * MIB,
+    },
+    {
+        "on": "play.bundles.upload+resumable.put",
+        "do": "short-store",
+        "nth": 4,
+        "stored": 2 * MIB,
+    },
     {"on": "drive.files.create+resumable.final", "do": "answer-lost"},
-    {"on": "gmail.users.messages.send+resumable.final", "do": "status-after-effect", "status": 502},
+    {
+        "on": "gmail.users.messages.send+resumable.final",
+        "do": "status-after-effect",
+        "status": 502,
+    },
 ]
 RELEASE = {
     "target": "play",
@@ -88,13 +102,17 @@ def main() -> int:
         Emulator(faults=FAULTS) as emulator,
     ):
         workspace = Path(folder)
-        specimens.make_bundle(workspace / "shop.aab", APP, 41, "1.4.2", size_bytes=32 * MIB)
+        specimens.make_bundle(
+            workspace / "shop.aab", APP, 41, "1.4.2", size_bytes=32 * MIB
+        )
         say(
             "All of this happens in the emulator. A rehearsal of the release, without credentials, "
             "and its outputs"
         )
         rehearsed = run(
-            emulator, workspace, {**RELEASE, "api-endpoint": "emulator", "credentials": ""}
+            emulator,
+            workspace,
+            {**RELEASE, "api-endpoint": "emulator", "credentials": ""},
         )
         print(
             "".join(
@@ -124,7 +142,11 @@ def rollout(emulator: Emulator, workspace: Path, code: int) -> bool:
     expected.
     """
     say(f"A staged rollout of version {code}, one run a day")
-    release = {"versionCodes": [str(code)], "status": "inProgress", "userFraction": 0.01}
+    release = {
+        "versionCodes": [str(code)],
+        "status": "inProgress",
+        "userFraction": 0.01,
+    }
     emulator.console.add_release(APP, "production", release)
     right = True
     for day, (users, crashes, expected) in enumerate(COURSES[code], 1):
@@ -132,15 +154,24 @@ def rollout(emulator: Emulator, workspace: Path, code: int) -> bool:
         measured = {"users": users, "userPerceivedCrashRate": crashes}
         emulator.vitals.script({APP: {"versions": {str(code): measured}}})
         decision = run(emulator, workspace, ROLLOUT)["decision"]
-        print(f"  day {day}: {users:6,} users, {crashes:.2%} saw a crash: {decision}", flush=True)
+        print(
+            f"  day {day}: {users:6,} users, {crashes:.2%} saw a crash: {decision}",
+            flush=True,
+        )
         right = right and decision == expected
     if right and expected == "stepped":
-        emulator.console.complete(APP, "production", code=code)  # as the next steps would
+        emulator.console.complete(
+            APP, "production", code=code
+        )  # as the next steps would
     return right
 
 
 def run(
-    emulator: Emulator, workspace: Path, inputs: Mapping[str, str], *, shown: bool = False
+    emulator: Emulator,
+    workspace: Path,
+    inputs: Mapping[str, str],
+    *,
+    shown: bool = False,
 ) -> dict[str, str]:
     """One run in a shell: its outputs. What happened on the way is shown where it is asked for."""
     common = {
@@ -149,13 +180,20 @@ def run(
         "state-dir": str(workspace / "s"),
     }
     environment = {
-        name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ
+        name: os.environ[name]
+        for name in ("PATH", "HOME", "LANG")
+        if name in os.environ
     }
     for name, value in {**common, **inputs}.items():
         environment[f"UPLOADER_{name.upper().replace('-', '_')}"] = value
     command = [sys.executable, str(ROOT / "entrypoint.py")]
     done = subprocess.run(
-        command, env=environment, cwd=workspace, capture_output=True, text=True, check=False
+        command,
+        env=environment,
+        cwd=workspace,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     lines = done.stdout.strip().splitlines()
     for line in (line.strip() for line in lines if shown):
@@ -172,12 +210,15 @@ def verdict(state: Mapping[str, Any], bundle: Path, decided: bool) -> int:
     copies = [stored for stored in state["objects"] if stored["sha256"] == sha256]
     repeated = sum(session["bytes_repeated"] for session in state["sessions"])
     checks = {
-        f"{len(state['faults']['fired'])} of {len(FAULTS)} faults happened": not state["faults"][
-            "waiting"
-        ],
+        f"{len(state['faults']['fired'])} of {len(FAULTS)} faults happened": not state[
+            "faults"
+        ]["waiting"],
         f"{repeated} bytes that the server had stored were sent again": repeated == 0,
         f"{len(state['messages'])} mail was sent": len(state["messages"]) == 1,
-        "the bundle is on Google Play and in Drive, byte for byte, once each": len(copies) == 2,
+        "the bundle is on Google Play and in Drive, byte for byte, once each": len(
+            copies
+        )
+        == 2,
         "the healthy release was widened, the crashing one halted": decided,
     }
     say("Result")

@@ -21,14 +21,25 @@ from google_emulator.faults import read_plan
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m google_emulator", description=__doc__)
-    parser.add_argument(
-        "--port", type=int, default=0, help="port on 127.0.0.1; 0 (the default) takes a free one"
+    parser = argparse.ArgumentParser(
+        prog="python -m google_emulator", description=__doc__
     )
-    parser.add_argument("--port-file", type=Path, help="write the port here once it is known")
-    parser.add_argument("--key-file", type=Path, help="write a service-account key here, mode 0600")
     parser.add_argument(
-        "--oidc-file", type=Path, help="write what a keyless login needs here, as JSON, mode 0600"
+        "--port",
+        type=int,
+        default=0,
+        help="port on 127.0.0.1; 0 (the default) takes a free one",
+    )
+    parser.add_argument(
+        "--port-file", type=Path, help="write the port here once it is known"
+    )
+    parser.add_argument(
+        "--key-file", type=Path, help="write a service-account key here, mode 0600"
+    )
+    parser.add_argument(
+        "--oidc-file",
+        type=Path,
+        help="write what a keyless login needs here, as JSON, mode 0600",
     )
     parser.add_argument(
         "--faults",
@@ -37,7 +48,9 @@ def _parser() -> argparse.ArgumentParser:
         help='a list, or {"faults": [], "config": {}}',
     )
     parser.add_argument(
-        "--root", type=Path, help="keep uploaded bytes here instead of a temporary folder"
+        "--root",
+        type=Path,
+        help="keep uploaded bytes here instead of a temporary folder",
     )
     parser.add_argument(
         "--tls",
@@ -48,10 +61,15 @@ def _parser() -> argparse.ArgumentParser:
         "temporary folder)",
     )
     parser.add_argument(
-        "--reference", action="store_true", help="print every fault, setting, operation and path"
+        "--reference",
+        action="store_true",
+        help="print every fault, setting, operation and path",
     )
     parser.add_argument(
-        "--tls-port", type=int, default=0, help="with --tls: port of the proxy; 0 takes a free one"
+        "--tls-port",
+        type=int,
+        default=0,
+        help="with --tls: port of the proxy; 0 takes a free one",
     )
     return parser
 
@@ -67,7 +85,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         signal.signal(number, lambda *_: stop.set())
     try:
         faults, config = read_plan(options.faults)
-        with Emulator(faults, config=config, root=options.root, port=options.port) as emulator:
+        with Emulator(
+            faults, config=config, root=options.root, port=options.port
+        ) as emulator:
             _serve(emulator, options, stop)
     # the last but one: a port over 65535
     except (ValueError, TypeError, OSError, OverflowError, ImportError) as error:
@@ -76,7 +96,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _serve(emulator: Emulator, options: argparse.Namespace, stop: threading.Event) -> None:
+def _serve(
+    emulator: Emulator, options: argparse.Namespace, stop: threading.Event
+) -> None:
     """Writes and prints what clients wait for, the port last, and waits for the end. Raises
     `OSError`, `ValueError`.
     """
@@ -90,7 +112,9 @@ def _serve(emulator: Emulator, options: argparse.Namespace, stop: threading.Even
             folder = options.tls or stack.enter_context(
                 tempfile.TemporaryDirectory(prefix="google-emulator-")
             )
-            said += shell_lines(emulator.serve_google_hosts(Path(folder), options.tls_port))
+            said += shell_lines(
+                emulator.serve_google_hosts(Path(folder), options.tls_port)
+            )
         if options.key_file:
             write_atomically(options.key_file, _json(emulator.key))
         if options.oidc_file:

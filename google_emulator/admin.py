@@ -19,7 +19,9 @@ from google_emulator.services.play.store import AppContent, PlayStore
 from google_emulator.traffic import Traffic
 
 ADMIN_PATH = "/__emulator/"
-_LOOPBACK = re.compile(r"(?:(?:127(?:\.\d{1,3}){3}|localhost|\[::1\])(?::\d+)?)?", re.IGNORECASE)
+_LOOPBACK = re.compile(
+    r"(?:(?:127(?:\.\d{1,3}){3}|localhost|\[::1\])(?::\d+)?)?", re.IGNORECASE
+)
 
 
 class Admin:
@@ -39,9 +41,13 @@ class Admin:
         self._controls: Mapping[str, Callable[[dict[str, Json]], Json]] = {
             "faults": self._add_faults,
             "clock": lambda wanted: {
-                "time": timestamp(backend.clock.advance(float(wanted.get("advance", 0))))
+                "time": timestamp(
+                    backend.clock.advance(float(wanted.get("advance", 0)))
+                )
             },
-            "console": lambda wanted: backend.console.carry_out(wanted.get("operations", [])),
+            "console": lambda wanted: backend.console.carry_out(
+                wanted.get("operations", [])
+            ),
             "lifecycle": backend.lifecycle.script,
             "vitals": backend.vitals.script,
         }
@@ -51,11 +57,14 @@ class Admin:
         page can send.
         """
         if request.header("Origin") or not _LOOPBACK.fullmatch(request.header("Host")):
-            raise ApiError(403, "The emulator's own addresses are for programs on this machine.")
+            raise ApiError(
+                403, "The emulator's own addresses are for programs on this machine."
+            )
         given = request.header("Authorization").removeprefix("Bearer ").encode()
         if self._token and not hmac.compare_digest(given, self._token.encode()):
             raise ApiError(
-                403, "The addresses of this emulator are for the program that started it."
+                403,
+                "The addresses of this emulator are for the program that started it.",
             )
         request.read_payload()
         name = request.path.removeprefix(ADMIN_PATH)
@@ -73,13 +82,17 @@ class Admin:
         return {"waiting": self._faults.waiting()}
 
 
-def describe(backend: Backend, faults: FaultInjector, traffic: Traffic) -> dict[str, Json]:
+def describe(
+    backend: Backend, faults: FaultInjector, traffic: Traffic
+) -> dict[str, Json]:
     """Everything the emulator holds, without any secret in it. Sizes are in bytes, digests in
     hexadecimal.
     """
     now = backend.clock()
     with backend.lock:
-        drive = {f"drive/{file_id}": file for file_id, file in backend.drive.files.items()}
+        drive = {
+            f"drive/{file_id}": file for file_id, file in backend.drive.files.items()
+        }
         return {
             **_play(backend.play),
             "reviews": {
@@ -94,7 +107,9 @@ def describe(backend: Backend, faults: FaultInjector, traffic: Traffic) -> dict[
             },
             "time": timestamp(now),
             "objects": [_upload(one) for one in backend.uploads.completed],
-            "sessions": [_session(one) for one in list(backend.uploads.sessions.values())],
+            "sessions": [
+                _session(one) for one in list(backend.uploads.sessions.values())
+            ],
             "messages": list(backend.gmail.messages),
             "drafts": list(backend.gmail.drafts.values()),
             "effects": dict(backend.gmail.effects),
@@ -102,7 +117,8 @@ def describe(backend: Backend, faults: FaultInjector, traffic: Traffic) -> dict[
             "packages": list(backend.over_the_air.packages),
             "gameImages": dict(backend.games.images),
             "releases": {
-                name: asdict(release) for name, release in backend.app_distribution.releases.items()
+                name: asdict(release)
+                for name, release in backend.app_distribution.releases.items()
             },
             "tokens": [
                 {"email": one.email, "subject": one.subject, "scopes": list(one.scopes)}
@@ -119,8 +135,15 @@ def describe(backend: Backend, faults: FaultInjector, traffic: Traffic) -> dict[
 def _play(store: PlayStore) -> dict[str, Json]:
     edits: dict[str, list[Json]] = {"open": [], "committed": [], "deleted": []}
     for edit in list(store.edits.values()):
-        parameters = {"commitParameters": edit.commit_query} if edit.state == "committed" else {}
-        shown = {"id": edit.id, "packageName": edit.package, **_content(edit.content), **parameters}
+        parameters = (
+            {"commitParameters": edit.commit_query} if edit.state == "committed" else {}
+        )
+        shown = {
+            "id": edit.id,
+            "packageName": edit.package,
+            **_content(edit.content),
+            **parameters,
+        }
         edits[edit.state].append(shown)
     apps = store.apps.items()
     return {
@@ -130,7 +153,9 @@ def _play(store: PlayStore) -> dict[str, Json]:
             package: {**_content(app.live), "usedVersionCodes": sorted(app.used)}
             for package, app in apps
         },
-        "dataSafety": {package: app.data_safety for package, app in apps if app.data_safety},
+        "dataSafety": {
+            package: app.data_safety for package, app in apps if app.data_safety
+        },
     }
 
 
@@ -138,7 +163,12 @@ def _content(content: AppContent) -> dict[str, Json]:
     return {
         "tracks": content.tracks,
         "artifacts": [
-            {"versionCode": one.code, "kind": one.kind, "sha256": one.sha256, "size": one.size}
+            {
+                "versionCode": one.code,
+                "kind": one.kind,
+                "sha256": one.sha256,
+                "size": one.size,
+            }
             for one in content.artifacts.values()
         ],
         "testers": content.testers,

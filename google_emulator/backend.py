@@ -28,7 +28,10 @@ from google_emulator.services.play.console import Console
 from google_emulator.services.play.data_safety import DataSafetyApi
 from google_emulator.services.play.edits import EditsApi
 from google_emulator.services.play.generated_apks import GeneratedApksApi
-from google_emulator.services.play.lifecycle import ReleaseLifecycle, ReleaseSummariesApi
+from google_emulator.services.play.lifecycle import (
+    ReleaseLifecycle,
+    ReleaseSummariesApi,
+)
 from google_emulator.services.play.listings import ImagesApi, ListingsApi
 from google_emulator.services.play.store import PlayStore
 from google_emulator.services.play.tracks import TracksApi
@@ -85,7 +88,9 @@ class Backend:
             self.app_distribution,
             GenericUpload(),  # it takes every path, so it comes last
         ]
-        self.routes: list[Route] = [route for service in services for route in service.routes]
+        self.routes: list[Route] = [
+            route for service in services for route in service.routes
+        ]
         self.upload_methods: list[UploadMethod] = [
             method for service in services for method in service.uploads
         ]

@@ -29,7 +29,8 @@ class ProcessingRule:
     """What a service that answers an upload before it is through with it makes of the file."""
 
     looks: int = setting(
-        1, "the look at which it is through; 0: the answer to the upload shows that already"
+        1,
+        "the look at which it is through; 0: the answer to the upload shows that already",
     )
     error: str = setting("", "with these words it then fails")
 
@@ -47,7 +48,8 @@ class Config:
     """Every setting. Durations are in seconds, sizes and rates in bytes."""
 
     any_app: bool = setting(
-        True, "every package name is an app created by hand; else only those under `apps`"
+        True,
+        "every package name is an app created by hand; else only those under `apps`",
     )
     apps: dict[str, Json] = setting(
         dict,
@@ -55,7 +57,9 @@ class Config:
         "[{versionCode, versionName, kind, sha256}], `details` {defaultLanguage}, `testers` "
         "{track: [group]}, `countries` {track: [code]}",
     )
-    denied: list[str] = setting(list, "packages for which the account has no permission (403)")
+    denied: list[str] = setting(
+        list, "packages for which the account has no permission (403)"
+    )
     permissions: dict[str, list[str]] = setting(
         dict,
         "by package (`*`: any other) the permissions of the account, by the names in Google's "
@@ -71,7 +75,9 @@ class Config:
         "a language that a commit leaves with fewer screenshots, but not with none, is refused; "
         "Google documents 2, and does not say where it checks them",
     )
-    any_track: bool = setting(True, "custom tracks exist without being created; else a 404")
+    any_track: bool = setting(
+        True, "custom tracks exist without being created; else a 404"
+    )
     review: Review = setting(
         "any",
         "`manual`: a commit must have changesNotSentForReview, and validation, which can't, is "
@@ -101,7 +107,8 @@ class Config:
         "its upload; see Processing",
     )
     firebase_apps: list[str] = setting(
-        list, "Firebase: the ids of the apps that exist; empty: every one of its own project"
+        list,
+        "Firebase: the ids of the apps that exist; empty: every one of its own project",
     )
     firebase_groups: list[str] = setting(
         lambda: ["qa", "beta"], "Firebase: the aliases of the groups that exist"
@@ -110,9 +117,12 @@ class Config:
         True, "Firebase: the apps are linked to Google Play, as bundles need it"
     )
     package_error: str = setting(
-        "", "OTA: the `uploadError` of new packages, whose upload the list then calls failed"
+        "",
+        "OTA: the `uploadError` of new packages, whose upload the list then calls failed",
     )
-    one_edit_per_app: bool = setting(False, "a new edit deletes the open ones of the same app")
+    one_edit_per_app: bool = setting(
+        False, "a new edit deletes the open ones of the same app"
+    )
     used_on_upload: bool = setting(
         False, "a version code is used up by its upload, not only by a commit"
     )
@@ -131,7 +141,9 @@ class Config:
     granularity: int = setting(
         262_144, "dialect B: chunk granularity that is announced and checked"
     )
-    upload_url_scheme: bool = setting(True, "dialect B: X-Goog-Upload-URL has its scheme")
+    upload_url_scheme: bool = setting(
+        True, "dialect B: X-Goog-Upload-URL has its scheme"
+    )
     read_rate: float = setting(
         0.0, "bytes a second that the server reads from each connection; 0 = no limit"
     )

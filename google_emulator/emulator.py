@@ -69,7 +69,9 @@ class Emulator:
             self.faults = FaultInjector(backend, self._server.sleep)
             self.faults.add(faults)
             self._cleanup = stack.pop_all()
-        self._server.respond = Router(backend, self.faults, self._traffic, admin_token).respond
+        self._server.respond = Router(
+            backend, self.faults, self._traffic, admin_token
+        ).respond
         self._thread = _serving(self._server)
         self.authority = backend.authority
         self.uploads = backend.uploads
@@ -132,7 +134,8 @@ class Emulator:
         token endpoint.
         """
         full = tuple(
-            one if "://" in one else f"https://www.googleapis.com/auth/{one}" for one in scopes
+            one if "://" in one else f"https://www.googleapis.com/auth/{one}"
+            for one in scopes
         )
         return self.authority.issue(SERVICE_ACCOUNT, full, subject=user)
 
@@ -159,7 +162,11 @@ class Emulator:
         """
         # Late, since what writes a truststore for Java is missing in older versions of
         # cryptography.
-        from google_emulator.google_hosts import HttpsProxy, make_certificates, write_environment
+        from google_emulator.google_hosts import (
+            HttpsProxy,
+            make_certificates,
+            write_environment,
+        )
 
         authority, context = make_certificates()
         proxy = HttpsProxy(port, self.config, self._traffic, context)

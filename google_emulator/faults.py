@@ -21,13 +21,27 @@ from urllib.parse import urlsplit, urlunsplit
 
 from google_emulator.backend import Backend
 from google_emulator.http.request import Request
-from google_emulator.http.response import ApiError, Interrupted, Json, Response, unauthenticated
+from google_emulator.http.response import (
+    ApiError,
+    Interrupted,
+    Json,
+    Response,
+    unauthenticated,
+)
 from google_emulator.http.routes import all_operations
 from google_emulator.protocol.uploads import Session
 
 RECEIVED = "X-Goog-Upload-Size-Received"
 DIGESTS = frozenset(
-    {"md5Hash", "sha1", "sha256", "sha1Checksum", "sha256Checksum", "md5Checksum", "crc32c"}
+    {
+        "md5Hash",
+        "sha1",
+        "sha256",
+        "sha1Checksum",
+        "sha256Checksum",
+        "md5Checksum",
+        "crc32c",
+    }
 )
 SIZES = frozenset({"size", "fileSize", "sizeEstimate", "sizeBytes"})
 PAGE = (
@@ -71,7 +85,9 @@ KINDS: dict[str, FaultKind] = {}
 
 def _before(name: str, meaning: str, /, **options: Json) -> Callable[[Act], Act]:
     """Makes a function a kind of fault that acts before the request is carried out."""
-    return lambda act: KINDS.setdefault(name, FaultKind(name, meaning, options, "before", act)).act
+    return lambda act: (
+        KINDS.setdefault(name, FaultKind(name, meaning, options, "before", act)).act
+    )
 
 
 def _at(name: str, meaning: str, /, **options: Json) -> Callable[[Act], Act]:
@@ -92,7 +108,9 @@ def _at(name: str, meaning: str, /, **options: Json) -> Callable[[Act], Act]:
             if after == 0:
                 act(context)
             else:
-                body.call_after(None if after == "end" else int(after), lambda: act(context))
+                body.call_after(
+                    None if after == "end" else int(after), lambda: act(context)
+                )
 
         return _before(name, meaning, **options)(schedule)
 
@@ -101,7 +119,9 @@ def _at(name: str, meaning: str, /, **options: Json) -> Callable[[Act], Act]:
 
 def _after(name: str, meaning: str, /, **options: Json) -> Callable[[Act], Act]:
     """Makes a function a kind of fault that acts on the response."""
-    return lambda act: KINDS.setdefault(name, FaultKind(name, meaning, options, "after", act)).act
+    return lambda act: (
+        KINDS.setdefault(name, FaultKind(name, meaning, options, "after", act)).act
+    )
 
 
 def _falsified(value: Json, keys: frozenset[str], *, named: bool = False) -> Json:
@@ -109,7 +129,10 @@ def _falsified(value: Json, keys: frozenset[str], *, named: bool = False) -> Jso
     itself).
     """
     if isinstance(value, dict):
-        return {name: _falsified(one, keys, named=name in keys) for name, one in value.items()}
+        return {
+            name: _falsified(one, keys, named=name in keys)
+            for name, one in value.items()
+        }
     if isinstance(value, list):
         return [_falsified(one, keys) for one in value]
     if not named:
@@ -151,11 +174,17 @@ class FaultContext:
     def error(self) -> Response:
         """Google's error body, or the text that was asked for; the fault has `ERROR_OPTIONS`."""
         options = self.options
-        response = ApiError(options["status"], options["message"], options["reason"]).response()
+        response = ApiError(
+            options["status"], options["message"], options["reason"]
+        ).response()
         if options["body"] is not None:
             headers = [("Content-Type", options["content_type"])]
-            response = Response(options["status"], str(options["body"]).encode(), headers)
-        response.headers += [(name, str(value)) for name, value in options["headers"].items()]
+            response = Response(
+                options["status"], str(options["body"]).encode(), headers
+            )
+        response.headers += [
+            (name, str(value)) for name, value in options["headers"].items()
+        ]
         if options["retry_after"] is not None:
             response.headers.append(("Retry-After", str(options["retry_after"])))
         response.cut, response.cut_head = options["cut"], options["cut_head"]
@@ -218,17 +247,29 @@ class FaultContext:
 
         body.call_after(None, act)
 
-    @_at("stall", "stops reading for `seconds` once `after` bytes have come", after=0, seconds=1.0)
+    @_at(
+        "stall",
+        "stops reading for `seconds` once `after` bytes have come",
+        after=0,
+        seconds=1.0,
+    )
     def _stall(self) -> None:
         self.fire()
         self.sleep(self.options["seconds"])
 
-    @_at("session-lost", "forgets the upload session and answers 404 (or 410)", after=0, status=404)
+    @_at(
+        "session-lost",
+        "forgets the upload session and answers 404 (or 410)",
+        after=0,
+        status=404,
+    )
     def _session_lost(self) -> None:
         if self.backend.uploads.sessions.pop(self.request.upload_id, None) is not None:
             self.fire()
             raise Interrupted(
-                ApiError(self.options["status"], "Requested entity was not found.").response()
+                ApiError(
+                    self.options["status"], "Requested entity was not found."
+                ).response()
             )
 
     @_at("token-expired", "expires the access token and answers 401", after=0)
@@ -247,12 +288,16 @@ class FaultContext:
         if self.backend.play.invalidate_edit(self.request.path, self.options["how"]):
             self.fire()
 
-    @_after("slow-answer", "carries the request out, waits `seconds`, answers", seconds=1.0)
+    @_after(
+        "slow-answer", "carries the request out, waits `seconds`, answers", seconds=1.0
+    )
     def _slow_answer(self) -> None:
         self.fire()
         self.sleep(self.options["seconds"])
 
-    @_after("slow-drip", "sends the answer byte by byte, `seconds` after each", seconds=0.01)
+    @_after(
+        "slow-drip", "sends the answer byte by byte, `seconds` after each", seconds=0.01
+    )
     def _slow_drip(self) -> None:
         self.fire()
         self.response.drip = self.options["seconds"]
@@ -303,7 +348,9 @@ class FaultContext:
         if self.response.header("Range"):
             self._tell_range("")
 
-    @_after("range-plain", "writes the Range header of a 308 as `0-42`, without `bytes=`")
+    @_after(
+        "range-plain", "writes the Range header of a 308 as `0-42`, without `bytes=`"
+    )
     def _range_plain(self) -> None:
         if plain := self.response.header("Range").removeprefix("bytes="):
             self._tell_range(plain)
@@ -347,7 +394,9 @@ class FaultContext:
         else:
             self._tell_range(f"bytes=0-{claimed - 1}")
 
-    @_after("range-from", "lets the Range of a 308 begin at `start` instead of 0", start=1)
+    @_after(
+        "range-from", "lets the Range of a 308 begin at `start` instead of 0", start=1
+    )
     def _range_from(self) -> None:
         if end := self.response.header("Range").rpartition("-")[2]:
             self._tell_range(f"bytes={self.options['start']}-{end}")
@@ -360,9 +409,8 @@ class FaultContext:
     def _redirect_308(self) -> None:
         if self.response.status == 308:
             request = self.request
-            same_session = (
-                f"{request.server_url}/elsewhere{request.path}?upload_id={request.upload_id}"
-            )
+            path = f"/elsewhere{request.path}?upload_id={request.upload_id}"
+            same_session = f"{request.server_url}{path}"
             location = self.options["location"] or same_session
             self.fire(location_told=location)
             self.response.set_header("Location", location)
@@ -423,7 +471,11 @@ class FaultContext:
             self.fire()
             self.response.body = b""
 
-    @_after("html", "replaces the body of an answer by a proxy's page, with `status`", status=200)
+    @_after(
+        "html",
+        "replaces the body of an answer by a proxy's page, with `status`",
+        status=200,
+    )
     def _html(self) -> None:
         self.fire()
         self.response = Response(
@@ -447,13 +499,20 @@ class FaultContext:
             self.fire()
             self.response.body = str(self.options["body"]).encode()
 
-    @_after("drop-header", "leaves a header out of the answer", name="X-Goog-Upload-Status")
+    @_after(
+        "drop-header", "leaves a header out of the answer", name="X-Goog-Upload-Status"
+    )
     def _drop_header(self) -> None:
         if self.response.header(self.options["name"]):
             self.fire()
             self.response.remove_header(self.options["name"])
 
-    @_after("set-header", "sets a header of the answer", name="X-Goog-Upload-Status", value="final")
+    @_after(
+        "set-header",
+        "sets a header of the answer",
+        name="X-Goog-Upload-Status",
+        value="final",
+    )
     def _set_header(self) -> None:
         self.fire()
         self.response.set_header(self.options["name"], str(self.options["value"]))
@@ -466,7 +525,9 @@ class FaultContext:
     )
     def _final_error(self) -> None:
         self.fire()
-        response = ApiError(self.options["status"], "The upload has been rejected.").response()
+        response = ApiError(
+            self.options["status"], "The upload has been rejected."
+        ).response()
         response.set_header("X-Goog-Upload-Status", "final")
         raise Interrupted(response)
 
@@ -523,7 +584,9 @@ class FaultInjector:
         with self._lock:
             return [fault.spec() for fault in self._queue if fault.left > 0]
 
-    def respond(self, request: Request, handle: Callable[[Request], Response]) -> Response:
+    def respond(
+        self, request: Request, handle: Callable[[Request], Response]
+    ) -> Response:
         """The response of `handle`, or what a fault makes of it. Raises `Interrupted` when a fault
         ends the request.
         """
@@ -543,10 +606,14 @@ class FaultInjector:
                 "path": request.path,
             }
             with self._lock:
-                self.receipts.append({**receipt, "after_bytes": request.body.received, **detail})
+                self.receipts.append(
+                    {**receipt, "after_bytes": request.body.received, **detail}
+                )
 
         kind = KINDS[fault.do]
-        context = FaultContext(request, fault.options, self._backend, self._sleep, fire, Response())
+        context = FaultContext(
+            request, fault.options, self._backend, self._sleep, fire, Response()
+        )
         try:
             if kind.when == "before":
                 kind.act(context)
@@ -583,7 +650,9 @@ def _parse_fault(spec: Mapping[str, Json], operations: AbstractSet[str]) -> Faul
     """
     kind = KINDS.get(str(spec.get("do", "")))
     if kind is None:
-        raise ValueError(f"unknown fault {spec.get('do')!r}; there are: {', '.join(sorted(KINDS))}")
+        raise ValueError(
+            f"unknown fault {spec.get('do')!r}; there are: {', '.join(sorted(KINDS))}"
+        )
     options = {name: value for name, value in spec.items() if name not in _COMMON}
     unknown = sorted(set(options) - set(kind.options))
     if unknown:

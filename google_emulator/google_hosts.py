@@ -60,7 +60,11 @@ def make_certificates() -> tuple[x509.Certificate, ssl.SSLContext]:
         ec.generate_private_key(ec.SECP256R1()),
     )
     name = x509.Name(
-        [x509.NameAttribute(NameOID.COMMON_NAME, "google_emulator (no authority of Google's)")]
+        [
+            x509.NameAttribute(
+                NameOID.COMMON_NAME, "google_emulator (no authority of Google's)"
+            )
+        ]
     )
     authority = (
         _builder(name, name, authority_key.public_key(), authority_key.public_key())
@@ -73,14 +77,19 @@ def make_certificates() -> tuple[x509.Certificate, ssl.SSLContext]:
     certificate = (
         _builder(leaf, name, key.public_key(), authority_key.public_key())
         .add_extension(
-            x509.SubjectAlternativeName([*map(x509.DNSName, HOSTS), loopback]), critical=False
+            x509.SubjectAlternativeName([*map(x509.DNSName, HOSTS), loopback]),
+            critical=False,
         )
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(_usage(signs=False), critical=True)
-        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+        .add_extension(
+            x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False
+        )
         .sign(authority_key, SHA256())
     )
-    chain = certificate.public_bytes(Encoding.PEM) + authority.public_bytes(Encoding.PEM)
+    chain = certificate.public_bytes(Encoding.PEM) + authority.public_bytes(
+        Encoding.PEM
+    )
     secret = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     # mode 0600 by its contract; `ssl` wants one, for a moment
@@ -103,11 +112,17 @@ def _builder(
     now = datetime.now(timezone.utc)
     return (
         x509.CertificateBuilder(
-            issuer, subject, key, x509.random_serial_number(), now - _SKEW, now + LIFETIME
+            issuer,
+            subject,
+            key,
+            x509.random_serial_number(),
+            now - _SKEW,
+            now + LIFETIME,
         )
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
         .add_extension(
-            x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key), critical=False
+            x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key),
+            critical=False,
         )
     )
 
@@ -138,7 +153,12 @@ TRUST = (
 # Ruby's HTTP libraries ask for the proxy of http whatever the scheme. What runs on loopback itself
 # is reached directly.
 PROXIES = ("HTTPS_PROXY", "HTTP_PROXY")
-LINES = ((*PROXIES, "NO_PROXY"), TRUST, ("JAVA_TOOL_OPTIONS",), ("GOOGLE_APPLICATION_CREDENTIALS",))
+LINES = (
+    (*PROXIES, "NO_PROXY"),
+    TRUST,
+    ("JAVA_TOOL_OPTIONS",),
+    ("GOOGLE_APPLICATION_CREDENTIALS",),
+)
 
 
 def write_environment(
@@ -174,7 +194,9 @@ def write_environment(
         [PKCS12Certificate(authority, b"google_emulator")],
         TRUSTSTORE_PASSWORD.encode(),
     )
-    truststore = serialize_java_truststore(java_trusts, BestAvailableEncryption(password))
+    truststore = serialize_java_truststore(
+        java_trusts, BestAvailableEncryption(password)
+    )
     write_atomically(folder / "ca.pem", authority.public_bytes(Encoding.PEM))
     write_atomically(folder / "ca.p12", truststore)
     write_atomically(folder / "key.json", json.dumps(key, indent=2).encode() + b"\n")
@@ -183,7 +205,8 @@ def write_environment(
         "".join(f"-D{name}={value}\n" for name, value in java.items()).encode(),
     )
     write_atomically(
-        folder / "env", "".join(f"{name}={value}\n" for name, value in environment.items()).encode()
+        folder / "env",
+        "".join(f"{name}={value}\n" for name, value in environment.items()).encode(),
     )
     return environment
 
@@ -198,7 +221,9 @@ def shell_lines(environment: Mapping[str, str]) -> str:
     )
 
 
-PATIENCE = 30.0  # seconds in which a client has said which host it wants, and has shaken hands
+PATIENCE = (
+    30.0  # seconds in which a client has said which host it wants, and has shaken hands
+)
 _GOOGLE = re.compile(
     r"((?:[\w-]+\.)*googleapis\.com|accounts\.google\.com|(?:[\w-]+\.)+googleusercontent\.com):443"
 )
@@ -230,7 +255,9 @@ class GoogleConnection(Connection):
             if not (host := self._connect()):
                 return
             self.root = f"https://{host}"
-            self.connection = self.server.context.wrap_socket(self.connection, server_side=True)
+            self.connection = self.server.context.wrap_socket(
+                self.connection, server_side=True
+            )
             self.connection.settimeout(None)
             self.rfile = self.connection.makefile("rb", self.rbufsize)
             super().handle()
@@ -251,7 +278,8 @@ class GoogleConnection(Connection):
         if found is None:
             asked = ascii(" ".join(line[:2])[:200])
             text = (
-                f"Only CONNECT to port 443 of Google's API hosts is answered here, not {asked}.\n"
+                "Only CONNECT to port 443 of Google's API hosts is answered here, not "
+                f"{asked}.\n"
             )
             head = (
                 "HTTP/1.1 403 Forbidden\r\nContent-Type: text/plain\r\nContent-Length: "

@@ -23,14 +23,22 @@ def text() -> str:
     """Every table, each below its title."""
     # nothing is stored, so the folder is never made
     backend = Backend(Config(), Path("unused"), time.time)
-    calls = ((f"`{route.id}`", route.method, f"`{route.template}`") for route in backend.routes)
+    calls = (
+        (f"`{route.id}`", route.method, f"`{route.template}`")
+        for route in backend.routes
+    )
     uploads = (
         (f"`{one.id}`", " ".join(one.methods), f"`{one.template}`")
         for one in backend.upload_methods
     )
-    faults = ((f"`{kind.name}`", kind.meaning, _options(kind.options)) for kind in KINDS.values())
+    faults = (
+        (f"`{kind.name}`", kind.meaning, _options(kind.options))
+        for kind in KINDS.values()
+    )
     tables = {
-        "Faults": _table(("fault (`do`)", "what it does", "options (defaults)"), faults),
+        "Faults": _table(
+            ("fault (`do`)", "what it does", "options (defaults)"), faults
+        ),
         "Operations": _table(
             ("name (`on`)", "requests"),
             ((f"`{name}`", meaning) for name, meaning in {**WIDE, **STEPS}.items()),
@@ -39,25 +47,34 @@ def text() -> str:
         "Settings": _keys("setting", Config(), repr),
         "Console": _table(
             ("operation (`do`)", "what it does", "options"),
-            ((f"`{name}`", *_operation(act)) for name, act in backend.console.operations().items()),
+            (
+                (f"`{name}`", *_operation(act))
+                for name, act in backend.console.operations().items()
+            ),
         ),
         "Vitals": _keys("key", AppVitals(), json.dumps),
         "Processing": _keys("key", ProcessingRule(), json.dumps),
         "Generated APKs": _keys("key", Generation(), json.dumps),
         "Paths": _table(("method", "HTTP", "path"), [*calls, *uploads]),
     }
-    return "\n\n".join(f"## {title}\n\n{table}" for title, table in tables.items()) + "\n"
+    return (
+        "\n\n".join(f"## {title}\n\n{table}" for title, table in tables.items()) + "\n"
+    )
 
 
 def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join(
-        "| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines
+        "| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |"
+        for line in lines
     )
 
 
 def _options(options: Mapping[str, object]) -> str:
-    return ", ".join(f"`{name}` ({json.dumps(value)})" for name, value in options.items()) or "none"
+    return (
+        ", ".join(f"`{name}` ({json.dumps(value)})" for name, value in options.items())
+        or "none"
+    )
 
 
 def _keys(
@@ -66,9 +83,12 @@ def _keys(
     written: Callable[[object], str],
 ) -> str:
     keys = (
-        (one.name, one.metadata["meaning"], getattr(defaults, one.name)) for one in fields(defaults)
+        (one.name, one.metadata["meaning"], getattr(defaults, one.name))
+        for one in fields(defaults)
     )
-    rows = ((f"`{key}`", meaning, f"`{written(default)}`") for key, meaning, default in keys)
+    rows = (
+        (f"`{key}`", meaning, f"`{written(default)}`") for key, meaning, default in keys
+    )
     return _table((name, "meaning", "default"), rows)
 
 
@@ -76,7 +96,11 @@ def _operation(act: Callable[..., object]) -> tuple[str, str]:
     """The first line of what an operation does, and what it takes beside the app, which all of them
     do.
     """
-    taken = [one for one in inspect.signature(act).parameters.values() if one.name != "package"]
+    taken = [
+        one
+        for one in inspect.signature(act).parameters.values()
+        if one.name != "package"
+    ]
     options = (
         f"`{one.name}`" if one.default is inspect.Parameter.empty else f"[`{one.name}`]"
         for one in taken

@@ -16,7 +16,12 @@ from google_emulator.backend import Backend
 from google_emulator.faults import FaultInjector
 from google_emulator.http.partial_response import read_fields, selected
 from google_emulator.http.request import Request, not_found
-from google_emulator.http.response import ApiError, Response, api_disabled, json_response
+from google_emulator.http.response import (
+    ApiError,
+    Response,
+    api_disabled,
+    json_response,
+)
 from google_emulator.http.routes import Route, match_path, operation_names
 from google_emulator.protocol import content_range, goog_upload
 from google_emulator.protocol.content_range import ContentRangeDialect
@@ -33,7 +38,11 @@ class Router:
     """
 
     def __init__(
-        self, backend: Backend, faults: FaultInjector, traffic: Traffic, admin_token: str = ""
+        self,
+        backend: Backend,
+        faults: FaultInjector,
+        traffic: Traffic,
+        admin_token: str = "",
     ) -> None:
         self._backend = backend
         self._faults = faults
@@ -55,7 +64,10 @@ class Router:
             response = self._faults.respond(
                 request, lambda request: self._dated(_respond(handler, request))
             )
-            if response.status == 308 and request.header("X-GUploader-No-308").lower() == "yes":
+            if (
+                response.status == 308
+                and request.header("X-GUploader-No-308").lower() == "yes"
+            ):
                 # For clients whose HTTP library would follow a 308; Google's Go client asks so.
                 response.status = 200
                 response.set_header("X-Http-Status-Code-Override", "308")
@@ -64,7 +76,9 @@ class Router:
             self._traffic.finished(request)
 
     def _dated(self, response: Response) -> Response:
-        response.headers.append(("Date", formatdate(self._backend.clock(), usegmt=True)))
+        response.headers.append(
+            ("Date", formatdate(self._backend.clock(), usegmt=True))
+        )
         return response
 
     def _resolve(self, request: Request) -> Carry:
@@ -99,7 +113,9 @@ class Router:
             return not_found
         goog = goog_upload.is_goog_upload(request)
         steps = (
-            goog_upload.protocol_steps(request) if goog else content_range.protocol_steps(request)
+            goog_upload.protocol_steps(request)
+            if goog
+            else content_range.protocol_steps(request)
         )
         wide = {"any", "upload", *(step.partition(".")[0] for step in steps)}
         request.operations = operation_names(method.id) | steps | wide
@@ -129,7 +145,9 @@ class Router:
         with self._backend.lock:
             result = route.handler(request)
             return (
-                result if isinstance(result, Response) else json_response(selected(result, fields))
+                result
+                if isinstance(result, Response)
+                else json_response(selected(result, fields))
             )
 
     def _check_enabled(self, method_id: str) -> None:
@@ -138,7 +156,9 @@ class Router:
         if host in self._backend.config.disabled_apis:
             raise api_disabled(host)
 
-    def _upload(self, request: Request, method: UploadMethod, *, goog: bool) -> Response:
+    def _upload(
+        self, request: Request, method: UploadMethod, *, goog: bool
+    ) -> Response:
         # As Cloud Storage's documents say, a session's URI is a credential: with it nobody needs a
         # token.
         if "upload_id" not in request.query or request.header("Authorization"):

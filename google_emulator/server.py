@@ -31,12 +31,21 @@ from google_emulator.http.response import (
     Response,
     reason_phrase,
 )
-from google_emulator.http.wire import BLOCK, Body, Source, decompressed, framed, read_head
+from google_emulator.http.wire import (
+    BLOCK,
+    Body,
+    Source,
+    decompressed,
+    framed,
+    read_head,
+)
 from google_emulator.traffic import Traffic
 
 # seconds without a byte after which a client that was answered early has stopped sending
 LINGER = 5.0
-_LINE_BREAK = re.compile("[\r\n\0]+")  # in what a client has stored, and gets back in a header
+_LINE_BREAK = re.compile(
+    "[\r\n\0]+"
+)  # in what a client has stored, and gets back in a header
 
 
 class Server(socketserver.ThreadingTCPServer):
@@ -119,7 +128,10 @@ class Connection(socketserver.StreamRequestHandler):
 
     def handle(self) -> None:
         """Serves the connection; a client that breaks it is no error here."""
-        with self.server.opened(self.connection), contextlib.suppress(OSError, Disconnected):
+        with (
+            self.server.opened(self.connection),
+            contextlib.suppress(OSError, Disconnected),
+        ):
             while self._serve_one():
                 pass
 
@@ -157,7 +169,9 @@ class Connection(socketserver.StreamRequestHandler):
                 return False
             response = interruption.response
         except Disconnected:
-            return self._refuse(ApiError(400, "The request body ended before it was complete."))
+            return self._refuse(
+                ApiError(400, "The request body ended before it was complete.")
+            )
         return self._reply(request, response, keep_open=head.keeps_open)
 
     def _respond(self, request: Request) -> Response:
@@ -180,7 +194,9 @@ class Connection(socketserver.StreamRequestHandler):
 
     def _reply(self, request: Request, response: Response, *, keep_open: bool) -> bool:
         body = request.body
-        early = not body.ended and (body.length is None or body.length - body.received > BLOCK)
+        early = not body.ended and (
+            body.length is None or body.length - body.received > BLOCK
+        )
         if not early:
             try:
                 body.drain()
@@ -207,7 +223,10 @@ class Connection(socketserver.StreamRequestHandler):
         source, length = framed(cast("BufferedReader", self.rfile), headers)
         if headers.get("Expect", "").lower() == "100-continue":
             source = self._continuing(source)
-        if length != 0 and headers.get("Content-Encoding", "").strip().lower() == "gzip":
+        if (
+            length != 0
+            and headers.get("Content-Encoding", "").strip().lower() == "gzip"
+        ):
             del headers["Content-Encoding"]  # from here on there is nothing compressed
             source, length = decompressed(source), None
         return Body(source, length, self.server.pace)
@@ -248,7 +267,9 @@ class Connection(socketserver.StreamRequestHandler):
 
 def _head(response: Response, *, close: bool) -> bytes:
     lines = [f"HTTP/1.1 {response.status} {reason_phrase(response.status)}"]
-    lines += [f"{name}: {_LINE_BREAK.sub(' ', value)}" for name, value in response.headers]
+    lines += [
+        f"{name}: {_LINE_BREAK.sub(' ', value)}" for name, value in response.headers
+    ]
     if response.status != 204 and not response.header("Content-Length"):
         lines.append(f"Content-Length: {len(response.body)}")
     if close:

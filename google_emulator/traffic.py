@@ -69,7 +69,9 @@ class Traffic:
             if request.operations & _LOGINS:
                 return
             self._log.append(
-                LoggedRequest(request.method, request.path, request.raw_query, content_type, body)
+                LoggedRequest(
+                    request.method, request.path, request.raw_query, content_type, body
+                )
             )
             self._logged_bytes += len(body or b"")
             while self._logged_bytes > MAX_LOGGED_BYTES or len(self._log) > MAX_LOGGED:

@@ -31,12 +31,17 @@ LINE = re.compile(f"(?:{COMMENT}|{REQUIREMENT})?")
 def problems(folder: Path) -> list[str]:
     """What is wrong with the locks in `folder`; empty when they may be taken."""
     found, expected = (
-        {path.name for path in place} for place in (folder.iterdir(), ROOT.glob("*.lock"))
+        {path.name for path in place}
+        for place in (folder.iterdir(), ROOT.glob("*.lock"))
     )
     return [
         *(f"{name!r} is missing." for name in sorted(expected - found)),
         *(f"{name!r} does not belong here." for name in sorted(found - expected)),
-        *(problem for name in sorted(found & expected) if (problem := _problem(folder / name))),
+        *(
+            problem
+            for name in sorted(found & expected)
+            if (problem := _problem(folder / name))
+        ),
     ]
 
 

@@ -17,7 +17,9 @@ from importlib.metadata import distributions
 from pathlib import Path
 from urllib.parse import quote
 
-GENERATED_FROM = {"ca-certificates"}  # no package owns the one file with all certificates
+GENERATED_FROM = {
+    "ca-certificates"
+}  # no package owns the one file with all certificates
 BILL = "app/bill-of-materials.cdx.json"
 
 
@@ -29,8 +31,13 @@ def tell_scanners(root: Path, taken: Iterable[Path], app: Path) -> None:
     for record in records:
         keep(root / "var/lib/dpkg/status.d" / field(record, "Package"), record)
         copyright_file = Path("/usr/share/doc", field(record, "Package"), "copyright")
-        if copyright_file.exists():  # Debian's smallest images have no links among these
-            keep(root / copyright_file.relative_to("/"), copyright_file.read_text(encoding="utf-8"))
+        if (
+            copyright_file.exists()
+        ):  # Debian's smallest images have no links among these
+            keep(
+                root / copyright_file.relative_to("/"),
+                copyright_file.read_text(encoding="utf-8"),
+            )
     keep(root / BILL, json.dumps(bill_of_materials(records, app), indent=1))
 
 
@@ -43,7 +50,9 @@ def keep(path: Path, text: str) -> None:
 def owners(files: Iterable[Path]) -> set[str]:
     """The Debian packages that the files come from; what was installed otherwise has none."""
     words = ["dpkg-query", "--search", *sorted(map(str, files))]
-    lines = subprocess.run(words, capture_output=True, text=True, check=False).stdout.splitlines()
+    lines = subprocess.run(
+        words, capture_output=True, text=True, check=False
+    ).stdout.splitlines()
     return {name for line in lines for name in line.partition(": ")[0].split(", ")}
 
 
@@ -70,7 +79,12 @@ def bill_of_materials(records: Iterable[str], app: Path) -> dict[str, object]:
     release = f"?distro=debian-{platform.freedesktop_os_release()['VERSION_ID']}"
     found = [
         *(
-            component("deb/debian", field(record, "Package"), field(record, "Version"), release)
+            component(
+                "deb/debian",
+                field(record, "Package"),
+                field(record, "Version"),
+                release,
+            )
             for record in records
         ),
         component("generic", "python", platform.python_version()),
@@ -80,10 +94,17 @@ def bill_of_materials(records: Iterable[str], app: Path) -> dict[str, object]:
         ),
     ]
     by_address = sorted(found, key=lambda each: each["purl"])
-    return {"bomFormat": "CycloneDX", "specVersion": "1.6", "version": 1, "components": by_address}
+    return {
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.6",
+        "version": 1,
+        "components": by_address,
+    }
 
 
-def component(kind: str, name: str, version: str, qualifiers: str = "") -> dict[str, str]:
+def component(
+    kind: str, name: str, version: str, qualifiers: str = ""
+) -> dict[str, str]:
     """One entry of the bill. PyPI's names are written one way in a package URL, whatever the
     package calls itself.
     """

@@ -127,7 +127,9 @@ class Root:
             self.taken.add(path)
             shutil.copy(path, self.place(path))
 
-    def take_modules(self, folder: Path, left_out: re.Pattern[str] | None = None) -> None:
+    def take_modules(
+        self, folder: Path, left_out: re.Pattern[str] | None = None
+    ) -> None:
         """Takes a folder with the sources in it turned into bytecode, which will be trusted without
         a look at them.
         """
@@ -141,7 +143,11 @@ class Root:
                 target = self.place(path.with_suffix(".pyc"))
                 trusted = py_compile.PycInvalidationMode.UNCHECKED_HASH
                 py_compile.compile(
-                    str(path), str(target), str(path), doraise=True, invalidation_mode=trusted
+                    str(path),
+                    str(target),
+                    str(path),
+                    doraise=True,
+                    invalidation_mode=trusted,
                 )
             else:
                 self.take(path)
@@ -193,8 +199,12 @@ def libraries(files: Iterable[Path]) -> set[Path]:
     """What the programs and libraries among the files are linked with, and what the C library loads
     later.
     """
-    machine_code = [str(file) for file in sorted(files) if file.read_bytes()[:4] == b"\x7fELF"]
-    done = subprocess.run(["ldd", *machine_code], capture_output=True, text=True, check=False)
+    machine_code = [
+        str(file) for file in sorted(files) if file.read_bytes()[:4] == b"\x7fELF"
+    ]
+    done = subprocess.run(
+        ["ldd", *machine_code], capture_output=True, text=True, check=False
+    )
     if done.returncode or "not found" in done.stdout:
         raise SystemExit(
             "A library is missing in the image that this one is built "

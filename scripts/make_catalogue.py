@@ -142,7 +142,10 @@ STATES: dict[str, dict[str, Any]] = {
         "error": "status.errorResult",
         "reasons": ["status.errorResult"],
         "get": "bigquery.jobs.get",
-        "values": {"projectId": "jobReference.projectId", "jobId": "jobReference.jobId"},
+        "values": {
+            "projectId": "jobReference.projectId",
+            "jobId": "jobReference.jobId",
+        },
         "query": {"location": "jobReference.location"},
     },
     "chromewebstore.items.insert": {
@@ -242,7 +245,9 @@ def narrowest(method: dict[str, Any]) -> str:
     """The scope that the program asks for."""
     listed = method.get("scopes") or UNLISTED[method["id"]]
     found = (
-        listed if len(listed) == 1 else [AUTH + name for name in NARROWEST if AUTH + name in listed]
+        listed
+        if len(listed) == 1
+        else [AUTH + name for name in NARROWEST if AUTH + name in listed]
     )
     if not found:
         raise SystemExit(
@@ -254,10 +259,16 @@ def narrowest(method: dict[str, Any]) -> str:
 def parameter(facts: dict[str, Any]) -> dict[str, Any]:
     """One path or query parameter, with only the facts that are not the default."""
     kept: dict[str, Any] = {"kind": facts.get("format") or facts["type"]}
-    kept |= {name: facts[name] for name in ("required", "repeated", "pattern") if facts.get(name)}
+    kept |= {
+        name: facts[name]
+        for name in ("required", "repeated", "pattern")
+        if facts.get(name)
+    }
     if "enum" in facts:
         kept["choices"] = [
-            choice for choice in facts["enum"] if not choice.lower().endswith("unspecified")
+            choice
+            for choice in facts["enum"]
+            if not choice.lower().endswith("unspecified")
         ]
     return kept
 
@@ -290,14 +301,18 @@ def method_path(document: dict[str, Any], method: dict[str, Any]) -> str:
     return str("/" + document["servicePath"] + method["path"])
 
 
-def completion(document: dict[str, Any], method: dict[str, Any]) -> dict[str, Any] | None:
+def completion(
+    document: dict[str, Any], method: dict[str, Any]
+) -> dict[str, Any] | None:
     """How an answer of the method says what became of the upload; None where a success is the
     end.
     """
     schemas = document["schemas"]
     name = method.get("response", {}).get("$ref", "")
     for at, schema in (("", name), ("operation", member(schemas, name, "operation"))):
-        if {"done", "error", "response"} <= set(schemas.get(schema, {}).get("properties", {})):
+        if {"done", "error", "response"} <= set(
+            schemas.get(schema, {}).get("properties", {})
+        ):
             return {"kind": "operation", "at": at, "lookup": operation_lookup(document)}
     rule = STATES.get(method["id"])
     check_states(method, schemas, name, rule)
@@ -312,7 +327,9 @@ def completion(document: dict[str, Any], method: dict[str, Any]) -> dict[str, An
 
 def member(schemas: dict[str, Any], name: str, field: str) -> str:
     """The schema of a member of a schema; empty when there is none."""
-    return str(schemas.get(name, {}).get("properties", {}).get(field, {}).get("$ref", ""))
+    return str(
+        schemas.get(name, {}).get("properties", {}).get(field, {}).get("$ref", "")
+    )
 
 
 def operation_lookup(document: dict[str, Any]) -> dict[str, Any]:
@@ -371,7 +388,9 @@ def state_lookup(
     return {**lookup, **({"forwarded": forwarded} if forwarded else {})}
 
 
-def members(schemas: dict[str, Any], name: str, depth: int = 0) -> Iterator[tuple[str, Any]]:
+def members(
+    schemas: dict[str, Any], name: str, depth: int = 0
+) -> Iterator[tuple[str, Any]]:
     """The members of a schema with their dotted paths, those of its members included."""
     for field, facts in schemas.get(name, {}).get("properties", {}).items():
         yield field, facts
@@ -381,22 +400,36 @@ def members(schemas: dict[str, Any], name: str, depth: int = 0) -> Iterator[tupl
 
 
 def check_states(
-    method: dict[str, Any], schemas: dict[str, Any], name: str, rule: dict[str, Any] | None
+    method: dict[str, Any],
+    schemas: dict[str, Any],
+    name: str,
+    rule: dict[str, Any] | None,
 ) -> None:
     """Compare a rule with the document. Stops the script at a state that the rule does not have,
     and at what looks like a state and was decided by nobody.
     """
     rule = rule or {}
-    known = {*rule.get("fields", ()), rule.get("error"), *rule.get("reasons", ()), *OTHER_STATES}
-    values = {value for key in ("done", "at_work", "failed") for value in rule.get(key, ())}
+    known = {
+        *rule.get("fields", ()),
+        rule.get("error"),
+        *rule.get("reasons", ()),
+        *OTHER_STATES,
+    }
+    values = {
+        value for key in ("done", "at_work", "failed") for value in rule.get(key, ())
+    }
     for path, facts in members(schemas, name):
         above = {path.rsplit(".", count)[0] for count in range(path.count(".") + 1)}
         is_container = "$ref" in facts and path not in known
         if LOOKS_LIKE_STATE.search(path) and not (known & above or is_container):
             raise SystemExit(f"{method['id']}: {path} looks like a state")
         if path in rule.get("fields", ()):
-            stated = facts.get("enum") or re.findall(r"\b[A-Z_]{4,}\b", facts["description"])
-            missing = {one for one in stated if not one.endswith("UNSPECIFIED")} - values
+            stated = facts.get("enum") or re.findall(
+                r"\b[A-Z_]{4,}\b", facts["description"]
+            )
+            missing = {
+                one for one in stated if not one.endswith("UNSPECIFIED")
+            } - values
             if missing:
                 raise SystemExit(f"{method['id']}: {path} has the states {missing}")
 
@@ -406,7 +439,9 @@ def entry(document: dict[str, Any], method: dict[str, Any]) -> dict[str, Any]:
     program have.
     """
     schemas = document["schemas"]
-    request, response = (method.get(way, {}).get("$ref", "") for way in ("request", "response"))
+    request, response = (
+        method.get(way, {}).get("$ref", "") for way in ("request", "response")
+    )
     completed = completion(document, method)
     is_operation = completed is not None and completed["kind"] == "operation"
     id_field = identifier(schemas, response)
@@ -432,19 +467,25 @@ def entry(document: dict[str, Any], method: dict[str, Any]) -> dict[str, Any]:
         "accept": media["accept"],
         "max_size": size(media.get("maxSize")),
         "resumable": "resumable" in media["protocols"],
-        "multipart": media["protocols"]["simple"].get("multipart", False) and not is_raw,
+        "multipart": media["protocols"]["simple"].get("multipart", False)
+        and not is_raw,
         "scope": scope,
-        "scope_existing": WHEN_EXISTING.get(scope, scope) if document["name"] == "drive" else scope,
+        "scope_existing": WHEN_EXISTING.get(scope, scope)
+        if document["name"] == "drive"
+        else scope,
         "name_field": name_field,
         "type_field": next((name for name in TYPE_FIELDS if name in fields), ""),
         "id_fields": id_fields,
-        "id_promised": bool(id_field) and id_field not in method["parameters"] and not is_operation,
+        "id_promised": bool(id_field)
+        and id_field not in method["parameters"]
+        and not is_operation,
         "empty_response": not schemas.get(response, {}).get("properties"),
         "dialect": "goog-upload" if is_raw else "content-range",
         "idempotent": is_raw,
         "completion": completed,
         "parameters": {
-            name: parameter(facts) for name, facts in sorted(method["parameters"].items())
+            name: parameter(facts)
+            for name, facts in sorted(method["parameters"].items())
         },
     }
 
@@ -464,13 +505,19 @@ def catalogue() -> dict[str, Any]:
     `drive:v2.files.update`.
     """
     entries = [
-        entry(document, method) for document in documents() for method in upload_methods(document)
+        entry(document, method)
+        for document in documents()
+        for method in upload_methods(document)
     ]
     newest = {made["id"]: made for made in sorted(entries, key=age)}
     methods = {
-        made["id"] if newest[made["id"]] is made else made["qualified"]: made for made in entries
+        made["id"] if newest[made["id"]] is made else made["qualified"]: made
+        for made in entries
     }
-    return {"source": f"{PACKAGE} {version(PACKAGE)}", "methods": dict(sorted(methods.items()))}
+    return {
+        "source": f"{PACKAGE} {version(PACKAGE)}",
+        "methods": dict(sorted(methods.items())),
+    }
 
 
 def as_json(data: dict[str, Any]) -> str:
@@ -506,7 +553,11 @@ def success(one: dict[str, Any]) -> tuple[str, str, str]:
         if one["empty_response"]:
             return "an empty answer", "", ""
         return (
-            (f"an answer with `{one['id_fields'][0]}`" if one["id_promised"] else "an object"),
+            (
+                f"an answer with `{one['id_fields'][0]}`"
+                if one["id_promised"]
+                else "an object"
+            ),
             "",
             "",
         )

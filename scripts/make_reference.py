@@ -98,7 +98,12 @@ DESCRIPTIONS = {  # where something else holds for GitLab alone
 
 # These decide where secrets go. An earlier job's dotenv report can set any variable of the job, but
 # no option; what stands in the shell's line holds no quotes, blanks or brackets of a command.
-OPTIONS = ("api-endpoint", "workload-identity-provider", "service-account", "impersonate-user")
+OPTIONS = (
+    "api-endpoint",
+    "workload-identity-provider",
+    "service-account",
+    "impersonate-user",
+)
 WORD = r"^[\w$@+.:/\[\]-]*$"
 
 # What an earlier job's dotenv report sets may be any variable that the program, Python or a library
@@ -115,13 +120,16 @@ KEPT = (
 # The program's own variables that are no inputs of the component, beside those of its secrets and
 # of `id_tokens`.
 NO_INPUTS = ("DOTENV", "ENV_FILE", "STATE_KEY")
-PROGRAM = "/app/bin/uploader"  # in the image; where jobs run without one, it is found by PATH
+PROGRAM = (
+    "/app/bin/uploader"  # in the image; where jobs run without one, it is found by PATH
+)
 
 
 def action(before: str) -> str:
     """action.yml with its inputs and outputs made from the tables."""
     return replaced(
-        before, {"inputs": "".join((*_action_inputs(), "\noutputs:\n", *_action_outputs()))}
+        before,
+        {"inputs": "".join((*_action_inputs(), "\noutputs:\n", *_action_outputs()))},
     )
 
 
@@ -131,7 +139,8 @@ def native(before: str) -> str:
     """
     outputs = _action_outputs(value="    value: ${{{{ steps.run.outputs.{name} }}}}\n")
     passed = (
-        f"        INPUT_{spec.attribute.upper()}: ${{{{ inputs.{spec.name} }}}}\n" for spec in SPECS
+        f"        INPUT_{spec.attribute.upper()}: ${{{{ inputs.{spec.name} }}}}\n"
+        for spec in SPECS
     )
     inputs = "".join((*_action_inputs(), "\noutputs:\n", *outputs))
     return replaced(before, {"inputs": inputs, "variables": "".join(passed)})
@@ -143,11 +152,15 @@ def component(before: str) -> str:
     inputs = (line for spec in included for line in _component_input(spec))
     named = [spec for spec in included if spec.name not in OPTIONS]
     variables = (
-        f"    UPLOADER_{spec.attribute.upper()}: $[[ inputs.{spec.name} ]]\n" for spec in named
+        f"    UPLOADER_{spec.attribute.upper()}: $[[ inputs.{spec.name} ]]\n"
+        for spec in named
     )
     return replaced(
         before,
-        {"inputs": "".join(inputs), "variables": "".join((*variables, *_component_script()))},
+        {
+            "inputs": "".join(inputs),
+            "variables": "".join((*variables, *_component_script())),
+        },
     )
 
 
@@ -158,10 +171,13 @@ def reference(before: str) -> str:
     tables = []
     for group, specs in groupby(SPECS, key=lambda spec: spec.group):
         rows = ((f"`{spec.name}`", spec.help, _default(spec)) for spec in specs)
-        tables.append(f"\n### {group.value}\n\n{table(('input', 'meaning', 'default'), rows)}")
+        tables.append(
+            f"\n### {group.value}\n\n{table(('input', 'meaning', 'default'), rows)}"
+        )
     inputs = "\n".join(tables)
     outputs = table(
-        ("output", "value"), ((f"`{name}`", meaning) for name, meaning in OUTPUTS.items())
+        ("output", "value"),
+        ((f"`{name}`", meaning) for name, meaning in OUTPUTS.items()),
     )
     return replaced(before, {"inputs": inputs + "\n", "outputs": f"\n{outputs}\n"})
 
@@ -202,7 +218,8 @@ def replaced(text: str, parts: Mapping[str, str]) -> str:
 def table(header: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
     """A table in Markdown. A pipe at the end of a line is needed by nobody."""
     return "".join(
-        f"{' | '.join(row).rstrip(' |')}\n" for row in (header, ("---",) * len(header), *rows)
+        f"{' | '.join(row).rstrip(' |')}\n"
+        for row in (header, ("---",) * len(header), *rows)
     )
 
 
@@ -219,10 +236,12 @@ def _default(spec: InputSpec[Any]) -> str:
 def _tool(title: str, rows: Iterable[Row]) -> str:
     rows = (row for row in rows if row.remark not in ("other actions", "the same"))
     named = (
-        (", ".join(name if " " in name else f"`{name}`" for name in row.names), row) for row in rows
+        (", ".join(name if " " in name else f"`{name}`" for name in row.names), row)
+        for row in rows
     )
     return table(
-        (title, "here", "remarks"), ((names, row.here, row.remark) for names, row in named)
+        (title, "here", "remarks"),
+        ((names, row.here, row.remark) for names, row in named),
     )
 
 
@@ -245,14 +264,19 @@ def _component_script() -> Iterator[str]:
     nothing.
     """
     options = {name: name.replace("-", "_") for name in OPTIONS}
-    given = {name: name.replace("-", "_") for name in ("proxy", "ca-file", "state-key", *OPTIONS)}
+    given = {
+        name: name.replace("-", "_")
+        for name in ("proxy", "ca-file", "state-key", *OPTIONS)
+    }
     yield "  script:\n"
     yield (
         "    # Not as variables: a dotenv report of an earlier job could set those, and so say "
         "where secrets go.\n"
     )
     yield "    - |\n"
-    yield from (f'      {variable}="$[[ inputs.{name} ]]"\n' for name, variable in given.items())
+    yield from (
+        f'      {variable}="$[[ inputs.{name} ]]"\n' for name, variable in given.items()
+    )
     yield from _component_notices()
     yield from _component_cleaning(given.values())
     yield '      if [ -n "$proxy" ]; then export HTTPS_PROXY="$proxy"; fi\n'
@@ -262,7 +286,9 @@ def _component_script() -> Iterator[str]:
     # the program refuses an empty text itself
     emptied = {spec.name for spec in SPECS if spec.refuse_empty}
     words = (
-        f'--{name} "${variable}"' if name in emptied else f'${{{variable}:+--{name} "${variable}"}}'
+        f'--{name} "${variable}"'
+        if name in emptied
+        else f'${{{variable}:+--{name} "${variable}"}}'
         for name, variable in options.items()
     )
     yield f"      uploader={PROGRAM}\n"
@@ -305,7 +331,9 @@ def _component_cleaning(own: Iterable[str]) -> Iterator[str]:
     yield "          ''|*[!A-Za-z0-9_]*|[0-9]*) ;;\n"
     for start in range(0, len(unused), 3):
         yield f'          {"|".join(unused[start : start + 3])}) unset "$name" ;;\n'
-    yield from (f"          {names}) ;;\n" for names in (*KEPT, "|".join((*own, "name"))))
+    yield from (
+        f"          {names}) ;;\n" for names in (*KEPT, "|".join((*own, "name")))
+    )
     yield '          *) unset "$name" ;;\n'
     yield "        esac\n"
     yield "      done\n"
@@ -360,7 +388,10 @@ def _described(spec: InputSpec[Any]) -> str:
 def _plain(text: str, indent: int) -> str:
     """A folded YAML text, without the marks of Markdown."""
     filled = textwrap.fill(
-        text.replace("`", ""), WIDTH - indent, break_long_words=False, break_on_hyphens=False
+        text.replace("`", ""),
+        WIDTH - indent,
+        break_long_words=False,
+        break_on_hyphens=False,
     )
     return textwrap.indent(filled, " " * indent)
 

@@ -50,7 +50,10 @@ def _paragraphs(entry: Entry) -> list[str]:
         return [f"*{texts['words']}*: {texts['cause']} {texts['hint']}"]
     if entry.source == "network":
         return [f"{texts['cause']} {texts['hint']}"]
-    return [*texts.get("meaning", "").splitlines(), *texts.get("log", "").strip().splitlines()]
+    return [
+        *texts.get("meaning", "").splitlines(),
+        *texts.get("log", "").strip().splitlines(),
+    ]
 
 
 if __name__ == "__main__":

@@ -62,7 +62,9 @@ def commit(message: str, files: list[str]) -> str:
         for file in files
     ]
     new_tree = call("POST", "trees", {"base_tree": tree, "tree": changed})["sha"]
-    made = call("POST", "commits", {"message": message, "tree": new_tree, "parents": [head]})
+    made = call(
+        "POST", "commits", {"message": message, "tree": new_tree, "parents": [head]}
+    )
     if not made["verification"]["verified"]:
         sys.exit(f"GitHub did not sign the commit: {made['verification']['reason']}.")
     return str(made["sha"])
@@ -72,7 +74,9 @@ def mode(file: str) -> str:
     """The file's mode in the index, which the new commit keeps; a file that is new there is no
     program.
     """
-    staged = subprocess.check_output(["git", "ls-files", "--stage", "--", file], text=True)
+    staged = subprocess.check_output(
+        ["git", "ls-files", "--stage", "--", file], text=True
+    )
     return staged.partition(" ")[0] or "100644"
 
 
@@ -106,7 +110,9 @@ def main() -> None:
         if given.move:
             move(given.move, sha)
     except urllib.error.HTTPError as error:
-        sys.exit(f"{error.url}: {error.code} {error.read(500).decode(errors='replace')}")
+        sys.exit(
+            f"{error.url}: {error.code} {error.read(500).decode(errors='replace')}"
+        )
 
 
 if __name__ == "__main__":

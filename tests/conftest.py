@@ -7,5 +7,7 @@ from hypothesis import HealthCheck, settings
 pytest_plugins = ["tests.support.fixtures"]
 
 # A property is judged by its results alone: a busy machine is no finding.
-settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "suite", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("suite")

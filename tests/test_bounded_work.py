@@ -60,7 +60,9 @@ def zip_of(entry: str, data: bytes) -> bytes:
 
 def zip_with(directory: bytes) -> bytes:
     """A zip that is nothing but a directory and its end."""
-    return directory + struct.pack("<4s4H2IH", b"PK\5\6", 0, 0, 1, 1, len(directory), 0, 0)
+    return directory + struct.pack(
+        "<4s4H2IH", b"PK\5\6", 0, 0, 1, 1, len(directory), 0, 0
+    )
 
 
 def line(name: bytes = b"", extra: bytes = b"", size: int = 0) -> bytes:
@@ -95,7 +97,9 @@ def signature(block: bytes) -> object:
 
 
 def scheme(value: bytes) -> object:
-    whole = signature_writer.with_signing_block(stored({}), (signature_writer.V2, value))
+    whole = signature_writer.with_signing_block(
+        stored({}), (signature_writer.V2, value)
+    )
     return signatures.signers(Archive(io.BytesIO(whole), lambda _: True), apk=True)
 
 
@@ -116,7 +120,9 @@ def zip_of_libraries(count: int) -> bytes:
     """A zip whose directory has so many libraries, each of which unpacks to a megabyte."""
     packer = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
     packed = packer.compress(SEGMENTS + bytes(MIB)) + packer.flush()
-    local = struct.pack("<4s5H3I2H", b"PK\3\4", 20, 0, 8, 0, 0, 0, len(packed), MIB, 22, 0)
+    local = struct.pack(
+        "<4s5H3I2H", b"PK\3\4", 20, 0, 8, 0, 0, 0, len(packed), MIB, 22, 0
+    )
     head = struct.pack("<4s6H3I", b"PK\1\2", 20, 20, 0, 8, 0, 0, 0, len(packed), MIB)
     names = [b"lib/arm64-v8a/%05d.so" % index for index in range(count)]
     length = len(local) + 22 + len(packed)
@@ -125,7 +131,9 @@ def zip_of_libraries(count: int) -> bytes:
         head + struct.pack("<5H2I", 22, 0, 0, 0, 0, 0, length * index) + name
         for index, name in enumerate(names)
     )
-    end = struct.pack("<4s4H2IH", b"PK\5\6", 0, 0, 1, 1, len(directory), len(members), 0)
+    end = struct.pack(
+        "<4s4H2IH", b"PK\5\6", 0, 0, 1, 1, len(directory), len(members), 0
+    )
     return members + directory + end
 
 
@@ -150,7 +158,9 @@ def inline(data: bytes) -> object:
 
 def lines(count: int) -> bytes:
     """A zip whose directory has so many members, none of which is there."""
-    return zip_with(b"".join(line(b"base/assets/%06d" % index) for index in range(count)))
+    return zip_with(
+        b"".join(line(b"base/assets/%06d" % index) for index in range(count))
+    )
 
 
 def dex(content: bytes) -> bytes:
@@ -167,27 +177,42 @@ def proto(field: bytes) -> bytes:
 
 LARGEST: dict[str, tuple[Callable[[bytes], object], Callable[[], bytes]]] = {
     "axml, attributes": (each(manifest.binary_elements), lambda: CROWDED[1]),
-    "axml, slow names": (each(manifest.binary_elements), lambda: hostile.slow_axml(60_000)),
+    "axml, slow names": (
+        each(manifest.binary_elements),
+        lambda: hostile.slow_axml(60_000),
+    ),
     "axml, empty chunks": (
         each(manifest.binary_elements),
         lambda: hostile.fragmented_axml(MAX_MEMBER // 8),
     ),
     "proto, numbers": (each(manifest.proto_elements), lambda: proto(b"\x08\x01")),
-    "proto, empty children": (each(manifest.proto_elements), lambda: proto(b"\x2a\x00")),
-    "proto, small attributes": (each(manifest.proto_elements), lambda: proto(b"\x22\x02\x28\x03")),
+    "proto, empty children": (
+        each(manifest.proto_elements),
+        lambda: proto(b"\x2a\x00"),
+    ),
+    "proto, small attributes": (
+        each(manifest.proto_elements),
+        lambda: proto(b"\x22\x02\x28\x03"),
+    ),
     "zip, members": (archive, lambda: lines(MAX_MEMBERS)),
     "zip, more members": (archive, lambda: lines(2 * MAX_MEMBERS)),
     "zip, extra fields": (
         archive,
         lambda: zip_with(line(extra=b"\2\0\0\0" * 16_000, size=0xFFFFFFFF) * 500),
     ),
-    "zip, small extra fields": (archive, lambda: zip_with(line(extra=b"\2\0\0\0" * 1000) * 1000)),
+    "zip, small extra fields": (
+        archive,
+        lambda: zip_with(line(extra=b"\2\0\0\0" * 1000) * 1000),
+    ),
     "zip, libraries": (libraries, lambda: zip_of_libraries(MAX_WANTED)),
     "signature, certificates": (
         signature,
         lambda: signature_writer.pkcs7(*[signature_writer.certificate()] * 180),
     ),
-    "signature, signers": (scheme, lambda: signature_writer.scheme_value(*[[b"0\0"]] * 400)),
+    "signature, signers": (
+        scheme,
+        lambda: signature_writer.scheme_value(*[[b"0\0"]] * 400),
+    ),
     "dex, markers that never end": (map_id, lambda: dex(b"~~R8{" + b"a" * 1020)),
     "dex, beginnings of markers": (map_id, lambda: dex(b"~~R8{")),
     "dex, markers": (map_id, lambda: dex(b'~~R8{"pg-map-id":"a"}\0')),
@@ -207,7 +232,9 @@ LARGEST: dict[str, tuple[Callable[[bytes], object], Callable[[], bytes]]] = {
     "error, deep": (refusal, lambda: b"[" * 100_000),
     "mail, parameters": (
         message,
-        lambda: b"To: a@b.c\nContent-Type: multipart/mixed" + b"; a=b" * 50_000 + b"\n\n",
+        lambda: (
+            b"To: a@b.c\nContent-Type: multipart/mixed" + b"; a=b" * 50_000 + b"\n\n"
+        ),
     ),
     "mail, nested comments": (message, lambda: b"To: " + b"(" * 50_000 + b" a@b.c\n\n"),
     "mail, parts": (message, lambda: MULTIPART + b"--b\n\n" * 20_000),
@@ -231,7 +258,9 @@ URI = "https://www.googleapis.com/upload/x?upload_id="
 
 
 def credential(data: bytes) -> object:
-    return source.parse(LoginInputs(credentials=json.dumps({**KEY, "private_key": data.decode()})))
+    return source.parse(
+        LoginInputs(credentials=json.dumps({**KEY, "private_key": data.decode()}))
+    )
 
 
 def impersonation(data: bytes) -> object:
@@ -244,9 +273,15 @@ def offset(data: bytes) -> object:
 
 
 def session(data: bytes) -> object:
-    headers = Headers([("X-Goog-Upload-Status", "active"), ("X-Goog-Upload-URL", data.decode())])
+    headers = Headers(
+        [("X-Goog-Upload-Status", "active"), ("X-Goog-Upload-URL", data.decode())]
+    )
     event = goog_upload.event(Start(), Response(200, headers), MEDIA)
-    return trusted(absolute(data.decode(), URI), URI), session_words(data.decode(), URI), event
+    return (
+        trusted(absolute(data.decode(), URI), URI),
+        session_words(data.decode(), URI),
+        event,
+    )
 
 
 def sent_to(data: bytes) -> object:
@@ -260,7 +295,10 @@ def logged(data: bytes) -> object:
 MEDIA = Media("POST", "https://www.googleapis.com/upload/x", (), "text/plain", 1)
 HEAD = 64 * 1024  # bytes of a response's head, of which one line has most
 LARGEST |= {
-    "key, backslashes": (credential, lambda: b"-----BEGIN PRIVATE KEY-----" + b"\\" * 130_000),
+    "key, backslashes": (
+        credential,
+        lambda: b"-----BEGIN PRIVATE KEY-----" + b"\\" * 130_000,
+    ),
     "key, labels": (credential, lambda: b"-----BEGIN " + b"A " * 65_000),
     "key, ends": (
         credential,
@@ -270,7 +308,10 @@ LARGEST |= {
     "offset, blanks": (offset, lambda: b"bytes" + b" " * HEAD + b"x"),
     "offset, digits": (offset, lambda: b"bytes=1" + b" " * HEAD + b"x"),
     "session, labels": (session, lambda: b"https://" + b"a." * (HEAD // 2) + b"com/"),
-    "session, dots": (session, lambda: URI.replace("x?", "%2e%2e/" * (HEAD // 7)).encode()),
+    "session, dots": (
+        session,
+        lambda: URI.replace("x?", "%2e%2e/" * (HEAD // 7)).encode(),
+    ),
     "session, a scheme": (session, lambda: b"a" * HEAD),
     "addresses, hyphens": (sent_to, lambda: b"a@" + b"a-" * 60_000),
     "addresses, labels": (sent_to, lambda: b"a@" + b"a." * 60_000 + b"!"),
@@ -282,7 +323,9 @@ LARGEST |= {
 
 
 @pytest.mark.parametrize("name", LARGEST)
-def test_the_worst_input_at_its_largest_takes_less_than_three_seconds(name: str) -> None:
+def test_the_worst_input_at_its_largest_takes_less_than_three_seconds(
+    name: str,
+) -> None:
     """Of the processor's time, whatever else the machine does."""
     parse, make = LARGEST[name]
     data = make()
@@ -343,7 +386,9 @@ def test_more_libraries_than_any_app_has_are_refused() -> None:
         libraries(whole)
 
 
-def test_a_symbols_zip_may_not_unpack_to_a_thousand_times_its_size(tmp_path: Path) -> None:
+def test_a_symbols_zip_may_not_unpack_to_a_thousand_times_its_size(
+    tmp_path: Path,
+) -> None:
     """Zeros shrink to a thousandth; what compilers write does not."""
     with zipfile.ZipFile(tmp_path / "s.zip", "w", zipfile.ZIP_DEFLATED) as bomb:
         bomb.writestr("lib/x86/liba.so", bytes(65 * MIB))

@@ -26,7 +26,8 @@ GITHUB = sorted(
 )
 GITLAB = sorted((ROOT / "examples" / "gitlab").glob("*.yml"))
 PAGES = sorted(
-    str(page.relative_to(ROOT)) for page in (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"))
+    str(page.relative_to(ROOT))
+    for page in (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"))
 )
 EXPRESSION = re.compile(r"\$\{\{.*?\}\}")
 STAND_INS = {
@@ -56,7 +57,9 @@ def action() -> dict[str, Any]:
 def examples(document: str) -> Iterator[Any]:
     text = (ROOT / document).read_text(encoding="utf-8")
     for block in (
-        [text] if document.endswith(".yml") else re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
+        [text]
+        if document.endswith(".yml")
+        else re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
     ):
         yield as_written(block)
 
@@ -76,7 +79,10 @@ def filled(text: str) -> str:
     """The value with GitHub's expressions replaced by something that could stand there."""
 
     def stand_in(expression: re.Match[str]) -> str:
-        return next((value for part, value in STAND_INS.items() if part in expression[0]), "v1.0.0")
+        return next(
+            (value for part, value in STAND_INS.items() if part in expression[0]),
+            "v1.0.0",
+        )
 
     return EXPRESSION.sub(stand_in, text)
 
@@ -111,7 +117,9 @@ def test_every_declared_output_is_set_somewhere_in_the_code() -> None:
 def test_outputs_in_a_later_job_of_gitlab_are_no_strange_variables() -> None:
     """Every output is known by its variable, unless an input has the same name."""
     ours = {spec.attribute.upper() for spec in inputs.SPECS}
-    assert {name.upper().replace("-", "_") for name in OUTPUTS} - ours <= set(reader.OUTPUTS)
+    assert {name.upper().replace("-", "_") for name in OUTPUTS} - ours <= set(
+        reader.OUTPUTS
+    )
 
 
 # Examples
@@ -123,7 +131,10 @@ def test_every_example_step_is_accepted(document: str) -> None:
     found = [step for example in examples(document) for step in steps(example)]
     assert found
     for step in found:
-        environ = {f"INPUT_{name.upper()}": filled(value) for name, value in step["with"].items()}
+        environ = {
+            f"INPUT_{name.upper()}": filled(value)
+            for name, value in step["with"].items()
+        }
         read, problems = inputs.read({"GITHUB_ACTIONS": "true", **environ}, ())
         assert (problems, read.warnings) == ((), ())
 
@@ -152,7 +163,8 @@ def test_a_workflow_asks_for_no_more_than_it_needs(path: str) -> None:
     assert "group" in workflow["concurrency"]
     for job in workflow["jobs"].values():
         keyless, attests = (
-            word in str(job["steps"]) for word in ("workload-identity-provider", "actions/attest@")
+            word in str(job["steps"])
+            for word in ("workload-identity-provider", "actions/attest@")
         )
         needed = {"id-token": "write"} if keyless or attests else {}
         needed |= {"attestations": "write"} if attests else {}
@@ -234,11 +246,16 @@ def test_the_demo_ends_well() -> None:
         "the bundle is on Google Play and in Drive, byte for byte",
         "the healthy release was widened",
     )
-    assert [line[5:].startswith(told) for line, told in zip(lines[-2:], verdicts, strict=True)] == [
+    assert [
+        line[5:].startswith(told)
+        for line, told in zip(lines[-2:], verdicts, strict=True)
+    ] == [
         True,
         True,
     ]
-    still = re.findall(r"<text [^>]*>([^<]*)</text>", (ROOT / "docs" / "demo.svg").read_text())
+    still = re.findall(
+        r"<text [^>]*>([^<]*)</text>", (ROOT / "docs" / "demo.svg").read_text()
+    )
     # a reset may reach the program as an end of the connection
     differs = r"in \d\.\d s|reset|closed before an answer|\d+\.\d s(?=, | of that)"
     assert {re.sub(differs, "", one.strip()) for one in still[1:]} <= {
@@ -257,7 +274,9 @@ def migrations() -> Iterator[tuple[str, str]]:
             yield from ((name.strip("`"), cells[1]) for name in cells[0].split(", "))
 
 
-def test_every_input_on_the_migration_page_is_answered_with_what_the_page_says() -> None:
+def test_every_input_on_the_migration_page_is_answered_with_what_the_page_says() -> (
+    None
+):
     """Who leaves an input of the old tool in the workflow is told what the page would have told."""
     for theirs, ours in migrations():
         _, problems = inputs.read(
@@ -274,7 +293,9 @@ def test_the_migration_page_names_only_inputs_that_exist() -> None:
     """The second column never points to a name that was never ours."""
     known = {spec.name for spec in inputs.SPECS}
     for theirs, ours in migrations():
-        assert ours == "no input" or set(re.findall(r"`([\w-]+)", ours)) <= known, theirs
+        assert ours == "no input" or set(re.findall(r"`([\w-]+)", ours)) <= known, (
+            theirs
+        )
 
 
 # Links
@@ -288,7 +309,9 @@ def test_every_link_to_a_file_leads_somewhere(document: str) -> None:
         name, _, heading = link.partition("#")
         page = path.parent / name if name else path
         assert link.startswith("https://") or page.exists(), link
-        assert link.startswith("https://") or not heading or heading in headings(page), link
+        assert (
+            link.startswith("https://") or not heading or heading in headings(page)
+        ), link
 
 
 def headings(page: Path) -> set[str]:

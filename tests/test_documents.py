@@ -34,7 +34,9 @@ BUNDLE = Path("app/build/outputs/bundle/release/app-release.aab")
 def blocks(page: str, language: str) -> Iterator[str]:
     """The fenced blocks of a page in one language."""
     text = (ROOT / page).read_text(encoding="utf-8")
-    yield from re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    yield from re.findall(
+        rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL
+    )
 
 
 def loaded(page: str, key: str) -> dict[str, Any]:
@@ -67,14 +69,20 @@ def test_the_smallest_workflow_runs(job: Job, login: str) -> None:
     """
     google, workflow = job.emulator, loaded("README.md", "jobs")
     steps = workflow["jobs"]["release"]["steps"]
-    (step,) = [step for step in steps if "google-release-uploader@" in step.get("uses", "")]
+    (step,) = [
+        step for step in steps if "google-release-uploader@" in step.get("uses", "")
+    ]
     assert workflow["permissions"]["id-token"] == "write"
     given = {name: value for name, value in step["with"].items() if name not in KEYLESS}
     more = {}
     if login == "keyless":
-        given |= dict(zip(KEYLESS, (google.provider, google.service_account), strict=True))
+        given |= dict(
+            zip(KEYLESS, (google.provider, google.service_account), strict=True)
+        )
         token = {"URL": google.oidc_url, "TOKEN": google.oidc_request_token}
-        more = {f"ACTIONS_ID_TOKEN_REQUEST_{name}": value for name, value in token.items()}
+        more = {
+            f"ACTIONS_ID_TOKEN_REQUEST_{name}": value for name, value in token.items()
+        }
     build(job.workspace)
     endpoint = google.url if login == "keyless" else "emulator"
     done = job.succeed({"credentials": "", **given, "api-endpoint": endpoint}, **more)
@@ -90,18 +98,27 @@ def test_the_staged_rollout_of_the_readme_runs(job: Job) -> None:
         for block in blocks("README.md", "yaml")
         if isinstance(document := yaml.safe_load(block), list)
     ]
-    given = {name: value for name, value in steps[0]["with"].items() if name not in KEYLESS}
+    given = {
+        name: value for name, value in steps[0]["with"].items() if name not in KEYLESS
+    }
     build(job.workspace)
     write_notes(job.workspace / given["whats-new-directory"])
-    job.emulator.console.add_release("com.example.app", "production", {"versionCodes": ["6"]})
+    job.emulator.console.add_release(
+        "com.example.app", "production", {"versionCodes": ["6"]}
+    )
     done = job.succeed(given)
-    assert (done.outputs["user-fraction"], done.outputs["lifecycle"]) == ("0.05", "PUBLISHED")
+    assert (done.outputs["user-fraction"], done.outputs["lifecycle"]) == (
+        "0.05",
+        "PUBLISHED",
+    )
 
 
 def test_the_lines_for_a_shell_run(tmp_path: Path) -> None:
     """All of them but the installation, which the test of the wheel carries out."""
     (block,) = [
-        block for block in blocks("README.md", "sh") if "google_emulator.specimens" in block
+        block
+        for block in blocks("README.md", "sh")
+        if "google_emulator.specimens" in block
     ]
     environment, install, *lines = block.splitlines()
     assert environment.startswith("python3 -m venv ")
@@ -134,9 +151,12 @@ ENDS = (
 
 
 @pytest.mark.parametrize(
-    ("line", "said"), list(zip(REHEARSALS.replace("\\\n", "").splitlines(), ENDS, strict=True))
+    ("line", "said"),
+    list(zip(REHEARSALS.replace("\\\n", "").splitlines(), ENDS, strict=True)),
 )
-def test_the_lines_that_rehearse_do_as_they_say(tmp_path: Path, line: str, said: str) -> None:
+def test_the_lines_that_rehearse_do_as_they_say(
+    tmp_path: Path, line: str, said: str
+) -> None:
     """A promotion and three steps of a rollout, each in an emulator of its own."""
     folder = str(Path(sys.executable).parent)
     environ = {"PATH": f"{folder}:{os.environ['PATH']}", "HOME": str(tmp_path)}
@@ -151,7 +171,9 @@ def test_the_lines_that_rehearse_do_as_they_say(tmp_path: Path, line: str, said:
 def test_the_lines_that_rehearse_a_sequence_run(tmp_path: Path) -> None:
     """The second run finds in the emulator what the first one released."""
     (block,) = [
-        block for block in blocks("docs/RECIPES.md", "sh") if "google_emulator --port" in block
+        block
+        for block in blocks("docs/RECIPES.md", "sh")
+        if "google_emulator --port" in block
     ]
     build(tmp_path)
     (tmp_path / BUNDLE).rename(tmp_path / "app.aab")
@@ -177,7 +199,9 @@ def test_the_lines_that_rehearse_a_sequence_run(tmp_path: Path) -> None:
 
 def example(name: str) -> dict[str, Any]:
     """One of the workflows in examples/github."""
-    workflow = yaml.safe_load((ROOT / "examples/github" / name).read_text(encoding="utf-8"))
+    workflow = yaml.safe_load(
+        (ROOT / "examples/github" / name).read_text(encoding="utf-8")
+    )
     assert isinstance(workflow, dict)
     return workflow
 
@@ -194,7 +218,9 @@ def test_the_way_from_the_tag_to_production_runs(job: Job) -> None:
     for body in example("tag-to-production.yml")["jobs"].values():
         assert body["environment"] == "play"
         given = {**body["steps"][-1]["with"]}
-        given |= dict(zip(KEYLESS, (google.provider, google.service_account), strict=True))
+        given |= dict(
+            zip(KEYLESS, (google.provider, google.service_account), strict=True)
+        )
         if given.get("promote-version-codes") == codes:
             given["promote-version-codes"] = outputs["version-codes"]
         if "whats-new-directory" in given:
@@ -226,7 +252,10 @@ def test_a_condition_of_the_setup_names_every_environment_of_the_examples() -> N
     }
     page = (ROOT / "docs/SETUP.md").read_text(encoding="utf-8")
     conditions = re.findall(r"--attribute-condition=(.*assertion\.environment.*)", page)
-    named = [set(re.findall(r"environment == '([\w-]+)'", condition)) for condition in conditions]
+    named = [
+        set(re.findall(r"environment == '([\w-]+)'", condition))
+        for condition in conditions
+    ]
     assert named == [{"play"}, used]
 
 
@@ -235,7 +264,9 @@ def test_the_setup_creates_the_app_before_it_is_chosen() -> None:
     headings = re.findall(r"^## (\d)\. (.*)$", page, re.MULTILINE)
     assert [number for number, _ in headings] == [str(number) for number in range(1, 9)]
     names = [name for _, name in headings]
-    assert names.index("Create the app") < names.index("Invite the account in the Play Console")
+    assert names.index("Create the app") < names.index(
+        "Invite the account in the Play Console"
+    )
 
 
 @pytest.mark.parametrize("page", ["README.md", *sorted(map(str, EXAMPLES))])
@@ -248,7 +279,11 @@ def test_a_bundle_is_shown_without_a_mapping(page: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("page", "key"),
-    [("README.md", "release"), ("docs/GITLAB.md", "include"), ("docs/GITLAB.md", "mirror")],
+    [
+        ("README.md", "release"),
+        ("docs/GITLAB.md", "include"),
+        ("docs/GITLAB.md", "mirror"),
+    ],
 )
 def test_what_is_shown_for_gitlab_runs(tmp_path: Path, page: str, key: str) -> None:
     """The job, and the component that a full URL includes, in a pipeline for a tag and in none for
@@ -283,7 +318,9 @@ def test_what_is_shown_for_gitlab_runs(tmp_path: Path, page: str, key: str) -> N
         project = Project(folder, gitlab.shell())
         branch = project.start(shown, UPLOADER_ID_TOKEN=google.id_token())
         assert not google.state()["edits"]["committed"], branch.log
-        tag = project.start(shown, UPLOADER_ID_TOKEN=google.id_token(), CI_COMMIT_TAG="v1.4.2")
+        tag = project.start(
+            shown, UPLOADER_ID_TOKEN=google.id_token(), CI_COMMIT_TAG="v1.4.2"
+        )
         assert tag.code == 0, tag.log
         assert len(google.state()["edits"]["committed"]) == 1
 
@@ -296,22 +333,37 @@ REFUSED = re.findall(
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "words"), REFUSED, ids=[f"{name}={value}" for name, value, _ in REFUSED]
+    ("name", "value", "words"),
+    REFUSED,
+    ids=[f"{name}={value}" for name, value, _ in REFUSED],
 )
 def test_what_the_setup_calls_refused_is_refused_in_these_words(
     job: Job, name: str, value: str, words: str
 ) -> None:
     build(job.workspace)
     (job.workspace / "notes.txt").write_text("Login works again.")
-    given = {"target": "play", "files": str(BUNDLE), "tracks": "alpha", "credentials": ""}
+    given = {
+        "target": "play",
+        "files": str(BUNDLE),
+        "tracks": "alpha",
+        "credentials": "",
+    }
     if name in (*KEYLESS, "credentials"):
         given |= dict(
-            zip(KEYLESS, (job.emulator.provider, job.emulator.service_account), strict=True)
+            zip(
+                KEYLESS,
+                (job.emulator.provider, job.emulator.service_account),
+                strict=True,
+            )
         )
     else:
         given["api-endpoint"] = "emulator"
     if name == "halt-above":
-        given = {"target": "play-rollout", "package-name": "com.example.app", "tracks": "beta"}
+        given = {
+            "target": "play-rollout",
+            "package-name": "com.example.app",
+            "tracks": "beta",
+        }
     if name == "credentials":
         given = {name: one for name, one in given.items() if name not in KEYLESS}
     ended = job.run({**given, name: value})
@@ -326,7 +378,11 @@ def test_the_check_of_the_setup_runs(job: Job) -> None:
         for block in blocks("docs/SETUP.md", "yaml")
         if "target: check" in block
     ]
-    given = {name: value for name, value in document[0]["with"].items() if name not in KEYLESS}
+    given = {
+        name: value
+        for name, value in document[0]["with"].items()
+        if name not in KEYLESS
+    }
     job.succeed(given)
 
 
@@ -353,7 +409,9 @@ def test_a_workflow_of_the_setup_runs(job: Job, target: str) -> None:
     assert workflow["permissions"]["id-token"] == "write"
     ((*_, step),) = [one["steps"] for one in workflow["jobs"].values()]
     text = "${{ github.ref_name }}"
-    given = {name: value.replace(text, "v1.4.2") for name, value in step["with"].items()}
+    given = {
+        name: value.replace(text, "v1.4.2") for name, value in step["with"].items()
+    }
     given |= dict(zip(KEYLESS, (google.provider, google.service_account), strict=True))
     token = {"URL": google.oidc_url, "TOKEN": google.oidc_request_token}
     more = {f"ACTIONS_ID_TOKEN_REQUEST_{name}": value for name, value in token.items()}
@@ -365,7 +423,9 @@ def test_a_workflow_of_the_setup_runs(job: Job, target: str) -> None:
 
 def test_every_failure_code_has_a_heading_to_link_to() -> None:
     """The summary links to it; an anchor that is there twice would lead to the wrong place."""
-    sources = [path.read_text(encoding="utf-8") for path in (ROOT / "uploader").rglob("*.py")]
+    sources = [
+        path.read_text(encoding="utf-8") for path in (ROOT / "uploader").rglob("*.py")
+    ]
     codes = {
         code
         for source in sources

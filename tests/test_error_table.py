@@ -23,7 +23,9 @@ KINDS = {
 OWN = [entry for entry in ENTRIES if entry.source in ("", "input")]
 # Where a sentence of the table need not be one text of the program: at values, alternatives,
 # quoted words, addresses, and the names of inputs and variables.
-JOINTS = re.compile(r"^\*[a-z-]+: |…| / |[*`]|https?://\S+|\{\w+\}|\b[A-Z][A-Z_]{5,}\b|Accepted: ")
+JOINTS = re.compile(
+    r"^\*[a-z-]+: |…| / |[*`]|https?://\S+|\{\w+\}|\b[A-Z][A-Z_]{5,}\b|Accepted: "
+)
 
 
 @cache
@@ -84,7 +86,9 @@ def message(entry: Entry) -> list[str]:
 
 @pytest.mark.parametrize("code", sorted({code for code, *_ in raised()}))
 def test_a_code_that_is_raised_is_in_the_table(code: str) -> None:
-    expected = {(code, exit_code) for its_code, exit_code, _ in raised() if its_code == code}
+    expected = {
+        (code, exit_code) for its_code, exit_code, _ in raised() if its_code == code
+    }
     assert expected <= {(entry.code, entry.exit_code) for entry in OWN}
 
 
@@ -107,13 +111,17 @@ def test_a_code_in_the_table_is_raised(entry: Entry) -> None:
 
 
 @pytest.mark.parametrize(
-    "entry", [entry for entry in ENTRIES if entry.source == "network"], ids=lambda entry: entry.code
+    "entry",
+    [entry for entry in ENTRIES if entry.source == "network"],
+    ids=lambda entry: entry.code,
 )
 def test_a_code_of_the_network_in_the_table_is_given(entry: Entry) -> None:
     assert entry.code in program_texts().splitlines()
 
 
-@pytest.mark.parametrize("entry", [entry for entry in OWN if message(entry)], ids=lambda e: e.code)
+@pytest.mark.parametrize(
+    "entry", [entry for entry in OWN if message(entry)], ids=lambda e: e.code
+)
 def test_a_sentence_in_the_table_is_one_of_the_program(entry: Entry) -> None:
     for line in message(entry):
         assert not foreign_parts(line)
@@ -124,7 +132,9 @@ def test_a_sentence_in_the_table_is_one_of_the_program(entry: Entry) -> None:
 )
 def test_a_sentence_of_the_program_is_in_the_table(code: str, text: str) -> None:
     entries = [entry for entry in OWN if entry.code == code]
-    assert text.strip(" .") in "\n".join(line for entry in entries for line in message(entry))
+    assert text.strip(" .") in "\n".join(
+        line for entry in entries for line in message(entry)
+    )
 
 
 def test_what_else_the_document_lists_is_said_by_the_program() -> None:

@@ -19,8 +19,18 @@ from uploader.services.play.several_apps import SeveralApps
 
 ERRORS = [
     UploaderError("It failed.", cause="Because.", hint="Do this.", code="a-code"),
-    InputError(Problem("tracks", "is wrong."), Problem("files", "are wrong.", "files", code="c")),
-    ApiError("No.", status=404, reason="notFound", message="No.", body={"error": {}}, hint="Look."),
+    InputError(
+        Problem("tracks", "is wrong."),
+        Problem("files", "are wrong.", "files", code="c"),
+    ),
+    ApiError(
+        "No.",
+        status=404,
+        reason="notFound",
+        message="No.",
+        body={"error": {}},
+        hint="Look.",
+    ),
     OutcomeUnknown("Nobody knows.", cause="It was lost.", session_kept=True),
     TemporaryError("Gave up.", code="host-not-found"),
     Interrupted(2, unanswered=True, in_doubt=True, hint="Look first."),
@@ -31,7 +41,15 @@ ERRORS = [
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
 def test_an_error_refuses_assignment(error: UploaderError) -> None:
     before = str(error)
-    names = [*vars(error), "session_kept", "unanswered", "details", "exit_code", "args", "new"]
+    names = [
+        *vars(error),
+        "session_kept",
+        "unanswered",
+        "details",
+        "exit_code",
+        "args",
+        "new",
+    ]
     for name in names:
         with pytest.raises(AttributeError, match=name):
             setattr(error, name, "changed")
@@ -43,8 +61,15 @@ def test_other_advice_keeps_everything_else(error: UploaderError) -> None:
     other = error.with_advice(cause="Another cause.", hint="Do that.")
     assert type(other) is type(error)
     assert vars(other) == {**vars(error), "cause": "Another cause.", "hint": "Do that."}
-    assert (other.args, other.exit_code, other.code) == (error.args, error.exit_code, error.code)
-    assert (other.session_kept, other.unanswered) == (error.session_kept, error.unanswered)
+    assert (other.args, other.exit_code, other.code) == (
+        error.args,
+        error.exit_code,
+        error.code,
+    )
+    assert (other.session_kept, other.unanswered) == (
+        error.session_kept,
+        error.unanswered,
+    )
 
 
 def test_other_advice_keeps_the_errors_that_led_to_it() -> None:
@@ -70,7 +95,9 @@ def test_more_advice_stands_behind_the_hint(hint: str, also: str, both: str) -> 
 
 
 def test_another_sentence_keeps_the_advice() -> None:
-    error = ApiError("No.", status=400, cause="Because.", hint="Do this.").with_what("app: No.")
+    error = ApiError("No.", status=400, cause="Because.", hint="Do this.").with_what(
+        "app: No."
+    )
     assert str(error) == "app: No. Because. Do this."
     assert (error.args, error.status) == (("app: No.",), 400)
 

@@ -44,7 +44,10 @@ TRUSTED = [
     ("HTTPS://www.googleapis.com/upload/x", PLAY),
     ("https://www.googleapis.com:443/upload/x", PLAY),
     ("https://www.googleapis.com/resumable/upload/drive/v3/files?upload_id=1", PLAY),
-    ("https://www.googleapis.com/upload/storage/v1/b/b/o?name=a%2F..%2Fb&upload_id=1", PLAY),
+    (
+        "https://www.googleapis.com/upload/storage/v1/b/b/o?name=a%2F..%2Fb&upload_id=1",
+        PLAY,
+    ),
     ("http://127.0.0.1:8080/session", LOOPBACK),
     ("https://www.googleapis.com/upload/x", LOOPBACK),
     ("https://proxy.example:8443/session", "https://proxy.example:8443/upload/x"),
@@ -119,8 +122,14 @@ def test_must_not_see_the_token(uri: str, endpoint: str) -> None:
     ("location", "whole"),
     [
         ("https://www.googleapis.com/s", "https://www.googleapis.com/s"),
-        ("/upload/x?upload_id=1", "https://androidpublisher.googleapis.com/upload/x?upload_id=1"),
-        ("?upload_id=1", "https://androidpublisher.googleapis.com/upload/x?upload_id=1"),
+        (
+            "/upload/x?upload_id=1",
+            "https://androidpublisher.googleapis.com/upload/x?upload_id=1",
+        ),
+        (
+            "?upload_id=1",
+            "https://androidpublisher.googleapis.com/upload/x?upload_id=1",
+        ),
         ("//evil.com/s", "https://evil.com/s"),
         ("https://[broken", "https://[broken"),
     ],
@@ -130,7 +139,9 @@ def test_a_relative_location_belongs_to_the_endpoint(location: str, whole: str) 
     assert absolute(location, PLAY) == whole
 
 
-@given(st.text(max_size=80) | st.text(max_size=20).map("https://{}.googleapis.com".format))
+@given(
+    st.text(max_size=80) | st.text(max_size=20).map("https://{}.googleapis.com".format)
+)
 def test_no_text_raises(uri: str) -> None:
     """A hostile text is foreign, never an exception; what is trusted is plain ASCII."""
     assert not trusted(absolute(uri, PLAY), PLAY) or absolute(uri, PLAY).isascii()
@@ -139,7 +150,10 @@ def test_no_text_raises(uri: str) -> None:
 @pytest.mark.parametrize(
     ("url", "root"),
     [
-        ("https://play-lh.googleusercontent.com/a=s0", "https://play-lh.googleusercontent.com"),
+        (
+            "https://play-lh.googleusercontent.com/a=s0",
+            "https://play-lh.googleusercontent.com",
+        ),
         ("https://LH3.ggpht.com:443/a", "https://lh3.ggpht.com"),
         ("http://play-lh.googleusercontent.com/a", ""),
         ("https://play-lh.googleusercontent.com:8443/a", ""),

@@ -94,7 +94,10 @@ def test_no_imports_go_in_a_circle(package: str) -> None:
     """
     known = modules(package)
     graph = {
-        name: {found if found in known else found.rpartition(".")[0] for found in imports(file)}
+        name: {
+            found if found in known else found.rpartition(".")[0]
+            for found in imports(file)
+        }
         & known.keys()
         for name, file in known.items()
     }
@@ -123,7 +126,10 @@ def pins(lock: str) -> dict[str, tuple[str, ...]]:
     """What a lock says: each `name==version`, whatever the platform it is for, and its hashes."""
     text = (ROOT / lock).read_text(encoding="utf-8").replace("\\\n", " ")
     lines = (line for line in text.splitlines() if line and not line.startswith("#"))
-    return {line.split()[0]: tuple(re.findall(r"sha256:[0-9a-f]{64}", line)) for line in lines}
+    return {
+        line.split()[0]: tuple(re.findall(r"sha256:[0-9a-f]{64}", line))
+        for line in lines
+    }
 
 
 def test_the_locks_agree_and_are_hashed() -> None:
@@ -136,7 +142,11 @@ def test_the_locks_agree_and_are_hashed() -> None:
     assert runtime.items() <= development.items()
 
 
-@pytest.mark.parametrize("lock", sorted(ROOT.glob("*.lock")), ids=lambda file: file.name)
+@pytest.mark.parametrize(
+    "lock", sorted(ROOT.glob("*.lock")), ids=lambda file: file.name
+)
 def test_locks_name_no_index(lock: Path) -> None:
     """Where packages come from is the machine's affair."""
-    assert not re.search(r"://|--(?:extra-)?index|--find-links", lock.read_text(encoding="utf-8"))
+    assert not re.search(
+        r"://|--(?:extra-)?index|--find-links", lock.read_text(encoding="utf-8")
+    )

@@ -24,7 +24,12 @@ def renewed(tmp_path: Path) -> Path:
 
 def check(folder: Path) -> tuple[int, str]:
     """The exit code and words of the step that checks renewed locks."""
-    command = [sys.executable, "-I", str(ROOT / "scripts" / "check_locks.py"), str(folder)]
+    command = [
+        sys.executable,
+        "-I",
+        str(ROOT / "scripts" / "check_locks.py"),
+        str(folder),
+    ]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     return done.returncode, done.stderr.strip()
 
@@ -56,10 +61,14 @@ def test_good_locks_are_taken(renewed: Path) -> None:
         "\x00",
     ],
 )
-def test_a_line_that_is_no_hashed_requirement_is_refused(renewed: Path, line: str) -> None:
+def test_a_line_that_is_no_hashed_requirement_is_refused(
+    renewed: Path, line: str
+) -> None:
     """Options, addresses, paths and whatever pip might read as more than one line stay out."""
     lock = renewed / "requirements.lock"
     lock.write_text(f"{lock.read_text()}{line}\n", encoding="utf-8", newline="")
     code, words = check(renewed)
     assert code == 1
-    assert words.startswith("'requirements.lock' has a line that is not a hashed requirement: ")
+    assert words.startswith(
+        "'requirements.lock' has a line that is not a hashed requirement: "
+    )

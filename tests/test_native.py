@@ -26,7 +26,9 @@ def test_the_settings_of_the_jobs_own_packages_do_not_hold(tmp_path: Path) -> No
     )
     planted.mkdir()
     for module in ("sitecustomize", "requests", "pip"):
-        (planted / f"{module}.py").write_text("import os; os.write(1, b'planted'); os._exit(9)")
+        (planted / f"{module}.py").write_text(
+            "import os; os.write(1, b'planted'); os._exit(9)"
+        )
     left = temporary / "google-release-uploader"
     (left / "bin").mkdir(parents=True)
     (left / "bin" / "python").symlink_to("/bin/false")
@@ -66,7 +68,10 @@ def test_the_settings_of_the_jobs_own_packages_do_not_hold(tmp_path: Path) -> No
     ("environment", "words"),
     [
         ({"RUNNER_OS": "Windows"}, "runs on Linux and macOS runners"),
-        ({"RUNNER_OS": "macOS", "PYTHON": "/nowhere/python3"}, "Python 3.10 or later is needed"),
+        (
+            {"RUNNER_OS": "macOS", "PYTHON": "/nowhere/python3"},
+            "Python 3.10 or later is needed",
+        ),
         (
             {"RUNNER_OS": "Linux"},
             "here python3 is: Python 3.9.2. Put actions/setup-python before this step",
@@ -95,6 +100,8 @@ def test_what_it_cannot_run_on_is_one_annotation(
         text=True,
         check=False,
     )
-    (error,) = [line for line in ended.stdout.splitlines() if line.startswith("::error")]
+    (error,) = [
+        line for line in ended.stdout.splitlines() if line.startswith("::error")
+    ]
     assert ended.returncode == 2
     assert words in error

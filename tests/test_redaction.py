@@ -30,7 +30,9 @@ KEY = (
     "KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQ\nAASCBKcwggSjAgEAAoIBAQ+/w==\n-----END PRIVATE KEY-----\n"
 )
 secret_texts = st.text(
-    alphabet=st.characters(codec="utf-8", exclude_categories=("C", "Z")), min_size=8, max_size=40
+    alphabet=st.characters(codec="utf-8", exclude_categories=("C", "Z")),
+    min_size=8,
+    max_size=40,
 )
 
 
@@ -51,7 +53,9 @@ def test_secret_never_shows(secret: str, before: str, after: str) -> None:
         repr,
         lambda secret: quote(secret, safe=""),
         quote_plus,
-        lambda secret: re.sub("%..", lambda escape: escape.group().lower(), quote(secret, safe="")),
+        lambda secret: re.sub(
+            "%..", lambda escape: escape.group().lower(), quote(secret, safe="")
+        ),
         lambda secret: base64.b64encode(secret.encode()).decode(),
         lambda secret: base64.urlsafe_b64encode(b"a" + secret.encode()).decode(),
         lambda secret: base64.b64encode(b"me:" + secret.encode() + b"!").decode(),
@@ -70,7 +74,9 @@ def test_secret_never_shows(secret: str, before: str, after: str) -> None:
     ],
 )
 @pytest.mark.parametrize(
-    "secret", ["s3cr3t/with=signs&ümlaut", 'quo"ted\\back/slash'], ids=["signs", "quotes"]
+    "secret",
+    ["s3cr3t/with=signs&ümlaut", 'quo"ted\\back/slash'],
+    ids=["signs", "quotes"],
 )
 def test_encoded_forms_are_masked(form: object, secret: str) -> None:
     """A secret is recognised as JSON, percent-encoded and inside base64, at each of base64's three
@@ -123,7 +129,10 @@ def test_trivial_strings_are_not_masked(trivial: str) -> None:
         ("token ya29.c.b0Aaek-x_y end", "token *** end"),
         ("refresh 1//0abcdefghijklmnopqrstuv end", "refresh *** end"),
         ("jwt eyJhbGciOiJSUzI1.eyJpc3MiOiJ4.c2ln end", "jwt *** end"),
-        ("grant=x&assertion%3DeyJhbGciOiJSUzI1.eyJpc3MiOiJ4.c2ln", "grant=x&assertion%3D***"),
+        (
+            "grant=x&assertion%3DeyJhbGciOiJSUzI1.eyJpc3MiOiJ4.c2ln",
+            "grant=x&assertion%3D***",
+        ),
         ("sent%3DeyJhbGciOiJSUzI1.eyJpc3MiOiJ4.c2ln end", "sent%3D*** end"),
         (f"key {KEY.strip()} end", "key *** end"),
         (f"key {KEY[:50]}", "key ***"),
@@ -134,7 +143,9 @@ def test_credentials_are_known_by_their_shape(text: str, shown: str) -> None:
     assert Redactor().clean(text) == shown
 
 
-ENDPOINT = "https://www.googleapis.com/upload/storage/v1/b/bucket/o?name=a-name-of-an-object"
+ENDPOINT = (
+    "https://www.googleapis.com/upload/storage/v1/b/bucket/o?name=a-name-of-an-object"
+)
 
 
 @pytest.mark.parametrize(
@@ -157,14 +168,19 @@ def test_what_is_secret_of_a_session_is_decided_in_one_place(secret: str) -> Non
     assert words
     for word in words:
         assert redactor.hide(f"session {word} of bucket") == "session *** of bucket"
-        assert without_session(f'{{"a": "{word}"}}'.encode(), uri, ENDPOINT) == b'{"a": "***"}'
+        assert (
+            without_session(f'{{"a": "{word}"}}'.encode(), uri, ENDPOINT)
+            == b'{"a": "***"}'
+        )
     for whole in (
         uri,
         uri.removeprefix("https://www.googleapis.com"),
         json.dumps(uri).replace("/", "\\/"),
     ):
         assert secret.encode() not in without_session(whole.encode(), uri, ENDPOINT)
-    assert without_session(b"a-name-of-an-object", uri, ENDPOINT) == b"a-name-of-an-object"
+    assert (
+        without_session(b"a-name-of-an-object", uri, ENDPOINT) == b"a-name-of-an-object"
+    )
 
 
 @pytest.mark.parametrize(

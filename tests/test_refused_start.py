@@ -25,7 +25,9 @@ UNUSED = {
 }
 
 
-def test_a_refused_input_loads_neither_the_network_nor_a_release(tmp_path: Path) -> None:
+def test_a_refused_input_loads_neither_the_network_nor_a_release(
+    tmp_path: Path,
+) -> None:
     """Nor the table of what others refuse, nor the job summary where there is no place for one."""
     environ = {
         "PYTHONPATH": str(ROOT),

@@ -35,7 +35,8 @@ FILES = (
     "templates/upload.yml",
 )
 SCRIPTS = tuple(
-    f"scripts/{name}" for name in ("release-commit", "release-notes", "stamp", "signed_commit.py")
+    f"scripts/{name}"
+    for name in ("release-commit", "release-notes", "stamp", "signed_commit.py")
 )
 
 
@@ -60,7 +61,12 @@ def script(
     command = ["sh", f"scripts/{name}", *args]
     environment = {**os.environ, **environ}
     return subprocess.run(
-        command, cwd=repository, env=environment, check=False, capture_output=True, text=True
+        command,
+        cwd=repository,
+        env=environment,
+        check=False,
+        capture_output=True,
+        text=True,
     )
 
 
@@ -80,7 +86,9 @@ class GitDatabase(BaseHTTPRequestHandler):
         self.send_response(200 if made else 422)
         self.end_headers()
         self.wfile.write(
-            json.dumps(made or {"message": "Reference already exists, or does not"}).encode()
+            json.dumps(
+                made or {"message": "Reference already exists, or does not"}
+            ).encode()
         )
 
     do_PATCH = do_POST  # noqa: N815 - the name that http.server calls
@@ -91,17 +99,40 @@ class GitDatabase(BaseHTTPRequestHandler):
             index = {"GIT_INDEX_FILE": str(self.repository / "stand-in.index")}
             git(self.repository, "read-tree", body["base_tree"], **index)
             for entry in body["tree"]:
-                blob = git(self.repository, "hash-object", "-w", "--stdin", stdin=entry["content"])
+                blob = git(
+                    self.repository,
+                    "hash-object",
+                    "-w",
+                    "--stdin",
+                    stdin=entry["content"],
+                )
                 added = f"{entry['mode']},{blob},{entry['path']}"
-                git(self.repository, "update-index", "--add", "--cacheinfo", added, **index)
+                git(
+                    self.repository,
+                    "update-index",
+                    "--add",
+                    "--cacheinfo",
+                    added,
+                    **index,
+                )
             return {"sha": git(self.repository, "write-tree", **index)}
         if what == "commits":
             parents = [f"-p{parent}" for parent in body["parents"]]
-            sha = git(self.repository, "commit-tree", body["tree"], *parents, "-m", body["message"])
+            sha = git(
+                self.repository,
+                "commit-tree",
+                body["tree"],
+                *parents,
+                "-m",
+                body["message"],
+            )
             signed = self.signs and not {"author", "committer"} & body.keys()
             return {
                 "sha": sha,
-                "verification": {"verified": signed, "reason": "valid" if signed else "unsigned"},
+                "verification": {
+                    "verified": signed,
+                    "reason": "valid" if signed else "unsigned",
+                },
             }
         ref = body.get("ref", what)
         if bool(git(self.repository, "for-each-ref", ref)) != (self.command == "PATCH"):
@@ -113,17 +144,27 @@ class GitDatabase(BaseHTTPRequestHandler):
 @contextlib.contextmanager
 def github(repository: Path, *, signs: bool) -> Iterator[dict[str, str]]:
     """GitHub over `repository`; gives the variables by which a job finds it."""
-    handler = type("Handler", (GitDatabase,), {"repository": repository / ".git", "signs": signs})
+    handler = type(
+        "Handler", (GitDatabase,), {"repository": repository / ".git", "signs": signs}
+    )
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread = threading.Thread(
+            target=server.serve_forever, kwargs={"poll_interval": 0.01}
+        )
         thread.start()
         address = f"http://127.0.0.1:{server.server_port}"
-        yield {"GITHUB_API_URL": address, "GITHUB_REPOSITORY": "owner/name", "GH_TOKEN": "a token"}
+        yield {
+            "GITHUB_API_URL": address,
+            "GITHUB_REPOSITORY": "owner/name",
+            "GH_TOKEN": "a token",
+        }
         server.shutdown()
         thread.join()
 
 
-def release(repository: Path, version: str, image: str = IMAGE, *, signs: bool = True) -> str:
+def release(
+    repository: Path, version: str, image: str = IMAGE, *, signs: bool = True
+) -> str:
     """Makes a release's commit in a clean checkout, as the workflow does; the answer is why not, or
     nothing.
     """
@@ -152,17 +193,28 @@ def test_both_tags_name_files_whose_image_is_pinned(checkout: Path) -> None:
     assert release(checkout, "v1.2.3") == ""
     for tag in ("v1", "v1.2.3"):
         changes = git(
-            checkout, "diff", "--unified=0", "main", tag, "--", "action.yml", "templates"
+            checkout,
+            "diff",
+            "--unified=0",
+            "main",
+            tag,
+            "--",
+            "action.yml",
+            "templates",
         ).splitlines()
         assert [
-            line for line in changes if line.startswith("+") and not line.startswith("+++")
+            line
+            for line in changes
+            if line.startswith("+") and not line.startswith("+++")
         ] == [
             f"+  image: docker://{IMAGE}",
             f"+      default: {IMAGE}",
         ]
         assert tuple(git(checkout, "diff", "--name-only", "main", tag).split()) == FILES
         for page in ("README.md", "examples/gitlab/job.yml"):
-            named = re.findall(r"name: (ghcr\.io\S+)(.*)", git(checkout, "show", f"{tag}:{page}"))
+            named = re.findall(
+                r"name: (ghcr\.io\S+)(.*)", git(checkout, "show", f"{tag}:{page}")
+            )
             assert set(named) == {(IMAGE, " # v1.2.3")}
         component = subprocess.run(
             ["git", "show", f"{tag}:templates/upload.yml"],
@@ -172,7 +224,10 @@ def test_both_tags_name_files_whose_image_is_pinned(checkout: Path) -> None:
         )
         hashed = base64.b64encode(hashlib.sha256(component.stdout).digest()).decode()
         page = git(checkout, "show", f"{tag}:docs/GITLAB.md")
-        assert f"/owner/name/v1.2.3/templates/upload.yml\n    integrity: sha256-{hashed}\n" in page
+        assert (
+            f"/owner/name/v1.2.3/templates/upload.yml\n    integrity: sha256-{hashed}\n"
+            in page
+        )
         # a tag object would be one that nobody signed
         assert git(checkout, "cat-file", "-t", tag) == "commit"
     first = git(checkout, "rev-parse", "v1.2.3")
@@ -181,14 +236,21 @@ def test_both_tags_name_files_whose_image_is_pinned(checkout: Path) -> None:
     )
     assert release(checkout, "v1.3.0") == ""
     assert git(checkout, "rev-parse", "v1.2.3") == first
-    assert git(checkout, "rev-parse", "v1") == git(checkout, "rev-parse", "v1.3.0") != first
+    assert (
+        git(checkout, "rev-parse", "v1")
+        == git(checkout, "rev-parse", "v1.3.0")
+        != first
+    )
 
 
 def test_what_is_not_signed_or_not_pinned_is_not_released(checkout: Path) -> None:
     """Without GitHub's signature, or with a name that could come to mean another image, there is no
     tag.
     """
-    assert release(checkout, "v1.2.3", signs=False) == "GitHub did not sign the commit: unsigned.\n"
+    assert (
+        release(checkout, "v1.2.3", signs=False)
+        == "GitHub did not sign the commit: unsigned.\n"
+    )
     assert release(checkout, "v1.2.3", "ghcr.io/owner/name:v1.2.3")
     assert not git(checkout, "tag")
 
@@ -202,7 +264,11 @@ def test_no_user_meets_the_stand_in_for_the_owner(tmp_path: Path) -> None:
     assert script(clone, "stamp", "a/b|d").returncode == 1
     assert script(clone, "stamp", "Octo-Org/Play.Uploader").returncode == 0
     left = subprocess.run(
-        ["git", "grep", "-lIw", "OWNER"], cwd=clone, check=False, capture_output=True, text=True
+        ["git", "grep", "-lIw", "OWNER"],
+        cwd=clone,
+        check=False,
+        capture_output=True,
+        text=True,
     )
     assert set(left.stdout.split()) <= {"scripts/stamp", "tests/test_release_steps.py"}
     assert "- uses: Octo-Org/Play.Uploader@v1" in (clone / "README.md").read_text()
@@ -216,13 +282,22 @@ def test_no_user_meets_the_stand_in_for_the_owner(tmp_path: Path) -> None:
             "GITHUB_STEP_SUMMARY": str(page),
         }
         subprocess.run(
-            [sys.executable, program / "entrypoint.py"], cwd=tmp_path, env=told, check=False
+            [sys.executable, program / "entrypoint.py"],
+            cwd=tmp_path,
+            env=told,
+            check=False,
         )
     address = f"https://github.com/Octo-Org/Play.Uploader/blob/v{__version__}/docs/TROUBLESHOOTING.md#invalid-input"
     failures = re.findall(r"\*\*Failure:\*\* (\S+)", page.read_text())
     assert failures == ["`invalid-input`", f"[`invalid-input`](<{address}>)"]
     images = git(
-        clone, "grep", "-hoIE", 'ghcr[.]io/[^/ ]*/[^@:" ]*', "--", ":!tests", ":!scripts"
+        clone,
+        "grep",
+        "-hoIE",
+        'ghcr[.]io/[^/ ]*/[^@:" ]*',
+        "--",
+        ":!tests",
+        ":!scripts",
     ).splitlines()
     assert {image for image in images if "octo" in image.lower()} == {
         "ghcr.io/octo-org/play.uploader"
@@ -239,13 +314,16 @@ def test_the_advice_to_verify_a_release_asks_who_made_it() -> None:
     """
     page = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
     (asked,) = re.findall(r"--jq '(.*)'", page)
-    assert {".author.login", ".committer.login", ".commit.verification.verified"} <= set(
-        asked.split(", ")
-    )
+    assert {
+        ".author.login",
+        ".committer.login",
+        ".commit.verification.verified",
+    } <= set(asked.split(", "))
     assert "`github-actions[bot]`" in page
     assert "`web-flow`" in page
     message = re.search(
-        r'--message "Release \$version(.*?)"', (ROOT / "scripts/release-commit").read_text()
+        r'--message "Release \$version(.*?)"',
+        (ROOT / "scripts/release-commit").read_text(),
     )
     assert message
     assert f"`Release vX.Y.Z{message[1]}`" in page

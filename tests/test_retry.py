@@ -17,7 +17,14 @@ from uploader.cancellation import Cancellation
 from uploader.errors import Interrupted, TemporaryError
 from uploader.http.headers import Headers
 from uploader.http.messages import Response, TransportError
-from uploader.retry import MAX_RETRY_AFTER, Retrier, RetryPolicy, Wait, backoff, retry_after
+from uploader.retry import (
+    MAX_RETRY_AFTER,
+    Retrier,
+    RetryPolicy,
+    Wait,
+    backoff,
+    retry_after,
+)
 from uploader.services.base import Context, Outcome
 
 NOW = 1_445_412_480.0  # Wed, 21 Oct 2015 07:28:00 GMT
@@ -40,7 +47,10 @@ WAITS = [
     (http_date(9000), MAX_RETRY_AFTER),
     ("Wednesday, 21-Oct-15 07:28:09 GMT", 9.0),
     ("Wed Oct 21 07:28:09 2015", 9.0),
-    (format_datetime(datetime.fromtimestamp(NOW + 5, timezone(timedelta(hours=2)))), 5.0),
+    (
+        format_datetime(datetime.fromtimestamp(NOW + 5, timezone(timedelta(hours=2)))),
+        5.0,
+    ),
 ]
 
 
@@ -50,14 +60,24 @@ def test_retry_after_in_seconds_or_as_a_date(value: str, seconds: float) -> None
     most.
     """
     for status in (429, 503):
-        assert retry_after(Response(status, Headers({"Retry-After": value})), NOW) == pytest.approx(
-            seconds
-        )
+        assert retry_after(
+            Response(status, Headers({"Retry-After": value})), NOW
+        ) == pytest.approx(seconds)
 
 
 @pytest.mark.parametrize(
     "value",
-    ["", "soon", "-5", "1.5", "1e3", "5 s", "\u0665", "Wed, 99 Oct 2015 07:28:00 GMT", "0x10"],
+    [
+        "",
+        "soon",
+        "-5",
+        "1.5",
+        "1e3",
+        "5 s",
+        "\u0665",
+        "Wed, 99 Oct 2015 07:28:00 GMT",
+        "0x10",
+    ],
 )
 def test_retry_after_nonsense_is_ignored(value: str) -> None:
     """What is neither seconds nor a date leaves the wait to the schedule."""
@@ -89,7 +109,8 @@ def test_every_delay_stays_under_a_minute(attempt: int, fraction: float) -> None
 @given(
     st.text(max_size=60)
     | st.builds(
-        "{}, {} {} {} {}:{}:{} {}".format, *[st.text(max_size=4) | st.integers(-5, 99999)] * 8
+        "{}, {} {} {} {}:{}:{} {}".format,
+        *[st.text(max_size=4) | st.integers(-5, 99999)] * 8,
     )
 )
 def test_no_retry_after_raises(value: str) -> None:
@@ -107,7 +128,9 @@ class Operation:
     def __init__(self, max_retries: int = 5, retry_deadline: float = 1800.0) -> None:
         self.time = FakeTime()
         self.cancellation = Cancellation()
-        self.policy = RetryPolicy(self.time.clock(), self.cancellation, max_retries, retry_deadline)
+        self.policy = RetryPolicy(
+            self.time.clock(), self.cancellation, max_retries, retry_deadline
+        )
         self.reported: list[Wait] = []
         self.retrier: Retrier = self.policy.retrier(self.reported.append)
 
@@ -193,7 +216,9 @@ def test_looks_come_at_growing_intervals_up_to_the_deadline() -> None:
     responses, bench = looks(2400)
     assert bench.time.naps == [15, 30, 60, 120, 240, 480, 600, 600, 255]
     assert responses == [True] * 9 + [False]
-    assert bench.reporter.infos[0] == "The review is not through; looking again in 15 s."
+    assert (
+        bench.reporter.infos[0] == "The review is not through; looking again in 15 s."
+    )
 
 
 def test_no_time_is_one_look() -> None:

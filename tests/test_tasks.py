@@ -42,7 +42,9 @@ def test_no_more_than_the_limit_are_under_way() -> None:
             under_way.remove(number)
         return number
 
-    assert together([partial(task, number) for number in range(20)], at_once=3) == list(range(20))
+    assert together([partial(task, number) for number in range(20)], at_once=3) == list(
+        range(20)
+    )
     assert max(most) <= 3
 
 
@@ -136,4 +138,6 @@ def test_the_failure_that_counts_most_is_raised(
         raise failure
 
     with pytest.raises(raised):
-        together([partial(fail, failure) for failure in failures], at_once=len(failures))
+        together(
+            [partial(fail, failure) for failure in failures], at_once=len(failures)
+        )

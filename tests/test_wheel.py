@@ -63,7 +63,15 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installation:
     ]
     subprocess.run(build, check=True, capture_output=True, timeout=100)
     (wheel,) = built.glob("*.whl")
-    install = [*PIP, "install", "--no-deps", "--no-index", "--target", str(folder), str(wheel)]
+    install = [
+        *PIP,
+        "install",
+        "--no-deps",
+        "--no-index",
+        "--target",
+        str(folder),
+        str(wheel),
+    ]
     subprocess.run(install, check=True, capture_output=True, timeout=100)
     return Installation(folder, elsewhere)
 
@@ -85,11 +93,17 @@ def test_the_wheel_holds_the_package(installed: Installation, package: str) -> N
 
 def test_the_installed_command_runs(installed: Installation) -> None:
     """`uploader --version` is the version of the checkout."""
-    assert uploader.__version__ in installed.run(installed.folder / "bin" / "uploader", "--version")
+    assert uploader.__version__ in installed.run(
+        installed.folder / "bin" / "uploader", "--version"
+    )
 
 
 def test_the_installed_emulator_runs(installed: Installation) -> None:
     """`python -m google_emulator` and the command for specimens are there."""
-    assert "--port-file" in installed.run(sys.executable, "-m", "google_emulator", "--help")
-    installed.run(sys.executable, "-m", "google_emulator.specimens", "bundle", "--out", "app.aab")
+    assert "--port-file" in installed.run(
+        sys.executable, "-m", "google_emulator", "--help"
+    )
+    installed.run(
+        sys.executable, "-m", "google_emulator.specimens", "bundle", "--out", "app.aab"
+    )
     assert (installed.elsewhere / "app.aab").stat().st_size > 1000

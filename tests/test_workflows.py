@@ -14,10 +14,17 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
-WORKFLOWS = {path.stem: path for path in sorted((ROOT / ".github" / "workflows").glob("*.yml"))}
+WORKFLOWS = {
+    path.stem: path for path in sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+}
 # The actions that a job with rights uses: GitHub's own, which install nothing.
 TRUSTED_ACTIONS = {"actions/checkout", "actions/download-artifact", "actions/attest"}
-TRUSTED_SCRIPTS = ("check_locks.py", "signed_commit.py", "release-commit", "release-notes")
+TRUSTED_SCRIPTS = (
+    "check_locks.py",
+    "signed_commit.py",
+    "release-commit",
+    "release-notes",
+)
 # What such a job says in a shell: commands that move data, and the scripts above. Docker runs and
 # builds nothing there.
 TRUSTED_COMMAND = re.compile(
@@ -34,8 +41,14 @@ def workflow(name: str) -> dict[str, Any]:
     return parsed
 
 
-JOBS = {f"{name}.{job}": body for name in WORKFLOWS for job, body in workflow(name)["jobs"].items()}
-ACTIONS = {key: [step for step in job["steps"] if "uses" in step] for key, job in JOBS.items()}
+JOBS = {
+    f"{name}.{job}": body
+    for name in WORKFLOWS
+    for job, body in workflow(name)["jobs"].items()
+}
+ACTIONS = {
+    key: [step for step in job["steps"] if "uses" in step] for key, job in JOBS.items()
+}
 WITH_RIGHTS = [key for key, job in JOBS.items() if "write" in str(job["permissions"])]
 
 
@@ -52,7 +65,9 @@ def test_nothing_is_allowed_but_what_a_job_names(name: str) -> None:
     sign and write.
     """
     assert workflow(name)["permissions"] == {}
-    assert all(isinstance(job["permissions"], dict) for job in workflow(name)["jobs"].values())
+    assert all(
+        isinstance(job["permissions"], dict) for job in workflow(name)["jobs"].values()
+    )
 
 
 @pytest.mark.parametrize("key", sorted(JOBS.keys() - set(WITH_RIGHTS)))
@@ -60,7 +75,8 @@ def test_a_job_that_runs_foreign_code_has_nothing_to_steal(key: str) -> None:
     """It reads the repository, as everyone may, and has neither a token nor a secret."""
     assert JOBS[key]["permissions"] == {"contents": "read"}
     assert not re.search(
-        r"secrets|github\.token|GITHUB_TOKEN|GH_TOKEN|environment", yaml.safe_dump(JOBS[key])
+        r"secrets|github\.token|GITHUB_TOKEN|GH_TOKEN|environment",
+        yaml.safe_dump(JOBS[key]),
     )
 
 
@@ -71,7 +87,9 @@ def test_a_job_with_rights_runs_nothing_foreign(key: str) -> None:
     """
     assert {step["uses"].partition("@")[0] for step in ACTIONS[key]} <= TRUSTED_ACTIONS
     assert [
-        command for command in commands(JOBS[key]) if not TRUSTED_COMMAND.fullmatch(command)
+        command
+        for command in commands(JOBS[key])
+        if not TRUSTED_COMMAND.fullmatch(command)
     ] == []
     assert not JOBS[key].keys() & {"container", "services"}
 
@@ -91,7 +109,9 @@ def test_its_scripts_need_nothing_that_was_installed(name: str) -> None:
             for alias in node.names
         }
         roots |= {
-            str(node.module).split(".")[0] for node in nodes if isinstance(node, ast.ImportFrom)
+            str(node.module).split(".")[0]
+            for node in nodes
+            if isinstance(node, ast.ImportFrom)
         }
         assert roots <= sys.stdlib_module_names
         text = text.split('"""', 2)[2]
@@ -119,7 +139,8 @@ def test_artifacts_are_taken_by_id(key: str) -> None:
     ]
     assert all(given["artifact-ids"].startswith("${{ needs.") for given in downloads)
     assert not any(
-        {"name", "pattern", "run-id", "digest-mismatch"} & given.keys() for given in downloads
+        {"name", "pattern", "run-id", "digest-mismatch"} & given.keys()
+        for given in downloads
     )
 
 
@@ -130,7 +151,9 @@ def test_no_image_is_mutable(key: str) -> None:
     """
     job = JOBS[key]
     assert not job.keys() & {"container", "services"}
-    assert not any(step["uses"].startswith(("docker/", "docker:")) for step in ACTIONS[key])
+    assert not any(
+        step["uses"].startswith(("docker/", "docker:")) for step in ACTIONS[key]
+    )
     docker = [command for command in commands(job) if command.startswith("docker ")]
     assert not [
         command
@@ -138,7 +161,9 @@ def test_no_image_is_mutable(key: str) -> None:
         if re.match(r"docker (?:pull|buildx (?!imagetools create)|compose)", command)
     ]
     built = {
-        tag for command in docker for tag in re.findall(r"docker build .*--tag (\S+)", command)
+        tag
+        for command in docker
+        for tag in re.findall(r"docker build .*--tag (\S+)", command)
     }
     run = {
         image

@@ -77,7 +77,9 @@ class Cancellation:
 
 
 def run_in_thread(
-    work: Callable[[], T], cancellation: Cancellation, grace_period: float = GRACE_PERIOD
+    work: Callable[[], T],
+    cancellation: Cancellation,
+    grace_period: float = GRACE_PERIOD,
 ) -> T:
     """What `work` returns or raises, done in a thread, so that the main thread can handle signals.
 
@@ -123,7 +125,9 @@ class _Waker:
         self._sender.setblocking(False)
         self._in_main_thread = threading.current_thread() is threading.main_thread()
         if self._in_main_thread:
-            self._before = signal.set_wakeup_fd(self._sender.fileno(), warn_on_full_buffer=False)
+            self._before = signal.set_wakeup_fd(
+                self._sender.fileno(), warn_on_full_buffer=False
+            )
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -65,7 +65,9 @@ def main(signals: Sequence[signal.Signals], received: Sequence[int]) -> NoReturn
 
 
 def run(
-    environ: Mapping[str, str], argv: Sequence[str], cancellation: Cancellation | None = None
+    environ: Mapping[str, str],
+    argv: Sequence[str],
+    cancellation: Cancellation | None = None,
 ) -> int:
     """One whole run, until its end or its cancellation: the exit code. No exception leaves it."""
     given, problems = inputs.read(environ, argv)
@@ -77,7 +79,9 @@ def run(
     if given.platform.doubt:
         reporter.warning(given.platform.doubt)
     try:
-        from uploader.run import Run  # all that stands on installed packages: one may be missing
+        from uploader.run import (
+            Run,
+        )  # all that stands on installed packages: one may be missing
     except ImportError as error:
         ended: UploaderError = missing_module(error)
         if problems:

@@ -52,7 +52,9 @@ def connect(
     if proxy:
         reporter.info(f"Requests go through {describe_proxy(proxy)}.")
     cancellation.on_cancel(client.abort)
-    policy = RetryPolicy(clock, cancellation, settings.max_retries, settings.retry_deadline)
+    policy = RetryPolicy(
+        clock, cancellation, settings.max_retries, settings.retry_deadline
+    )
     login_inputs = inputs.record(LoginInputs)
     source = plan.source or credential_source.parse(login_inputs)
     try:
@@ -67,7 +69,13 @@ def connect(
     rehearsal = plan.inputs.common.rehearsal
     quiet = rehearsal or not plan.prepared.sends_files
     journal = _open_journal(
-        inputs, login.account, source.lasting, clock, reporter, quiet=quiet, kept=not rehearsal
+        inputs,
+        login.account,
+        source.lasting,
+        clock,
+        reporter,
+        quiet=quiet,
+        kept=not rehearsal,
     )
     return Engine(api, settings, journal, reporter)
 

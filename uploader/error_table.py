@@ -25,7 +25,9 @@ class Entry:
 
 def _read() -> Iterator[Entry]:
     table = ConfigParser(delimiters="=", interpolation=None)
-    table.read_string(Path(__file__).with_name("errors.ini").read_text(encoding="utf-8"))
+    table.read_string(
+        Path(__file__).with_name("errors.ini").read_text(encoding="utf-8")
+    )
     for name in table.sections():
         source, _, code = name.rpartition(": ")
         yield Entry(code, source, int(table[name]["exit"]), dict(table[name]))

@@ -56,7 +56,9 @@ class UploaderError(Exception):
     cause: str
     hint: str
 
-    def __init__(self, what: str, *, cause: str = "", hint: str = "", code: str = "") -> None:
+    def __init__(
+        self, what: str, *, cause: str = "", hint: str = "", code: str = ""
+    ) -> None:
         super().__init__(what)
         vars(self).update(what=what, cause=cause, hint=hint, code=code or self.code)
 
@@ -64,7 +66,9 @@ class UploaderError(Exception):
         # `__init__` sets attributes in `vars(self)`; Python sets `__traceback__` and the like of an
         # error that it raises.
         if not name.startswith("__"):
-            raise AttributeError(f"errors do not change: make another with another `{name}`")
+            raise AttributeError(
+                f"errors do not change: make another with another `{name}`"
+            )
         super().__setattr__(name, value)
 
     def with_advice(
@@ -108,7 +112,9 @@ class UploaderError(Exception):
         other.__suppress_context__ = self.__suppress_context__
         return other
 
-    def __init_subclass__(cls, *, exit_code: int = 0, title: str = "", code: str = "") -> None:
+    def __init_subclass__(
+        cls, *, exit_code: int = 0, title: str = "", code: str = ""
+    ) -> None:
         if exit_code:
             cls.exit_code = exit_code
         if title:
@@ -121,7 +127,9 @@ class UploaderError(Exception):
         return " ".join(sentence(text) for text in texts if text)
 
 
-class OutputsNotWritten(UploaderError, title="Outputs not written", code="outputs-not-written"):
+class OutputsNotWritten(
+    UploaderError, title="Outputs not written", code="outputs-not-written"
+):
     """Everything was done, but the outputs for later steps could not be written."""
 
     def __init__(self, done: str) -> None:
@@ -156,7 +164,9 @@ class Problem:
         return text
 
 
-class InputError(UploaderError, exit_code=2, title="Invalid input", code="invalid-input"):
+class InputError(
+    UploaderError, exit_code=2, title="Invalid input", code="invalid-input"
+):
     """One or more inputs are wrong; nothing was sent. All mistakes of a run travel together."""
 
     problems: tuple[Problem, ...]
@@ -209,7 +219,12 @@ class Problems:
         return names
 
     def add(
-        self, name: str, what: str, accepted: str = "", covers: tuple[str, ...] = (), code: str = ""
+        self,
+        name: str,
+        what: str,
+        accepted: str = "",
+        covers: tuple[str, ...] = (),
+        code: str = "",
     ) -> None:
         """Add one mistake, described as in `Problem`."""
         self.extend([Problem(name, what, accepted, covers, code)])
@@ -233,7 +248,9 @@ class Problems:
         try:
             return check()
         except InputError as error:
-            self.extend(problem for problem in error.problems if problem.name not in known)
+            self.extend(
+                problem for problem in error.problems if problem.name not in known
+            )
             return None
 
     def raise_if_any(self) -> None:
@@ -242,17 +259,23 @@ class Problems:
             raise InputError(*self._problems)
 
 
-class CredentialsError(UploaderError, exit_code=3, title="Access denied", code="access-denied"):
+class CredentialsError(
+    UploaderError, exit_code=3, title="Access denied", code="access-denied"
+):
     """There are no credentials, they were not accepted, or they do not permit the action."""
 
     session_kept = True
 
 
-class SetupIncomplete(CredentialsError, title="Setup incomplete", code="setup-incomplete"):
+class SetupIncomplete(
+    CredentialsError, title="Setup incomplete", code="setup-incomplete"
+):
     """Something is missing for a release, such as a permission or a track."""
 
 
-class ServiceError(UploaderError, exit_code=4, title="Service error", code="service-error"):
+class ServiceError(
+    UploaderError, exit_code=4, title="Service error", code="service-error"
+):
     """The service refused, broke the protocol, or can't be trusted with the request."""
 
 
@@ -278,7 +301,9 @@ class ApiError(ServiceError, title="Refused", code="refused"):
         hint: str = "",
     ) -> None:
         super().__init__(what, cause=cause, hint=hint)
-        vars(self).update(status=status, reason=reason, message=message, body=body or {})
+        vars(self).update(
+            status=status, reason=reason, message=message, body=body or {}
+        )
 
 
 class ReleaseRefused(ServiceError, title="Release not made", code="release-not-made"):
@@ -311,7 +336,9 @@ class OutcomeUnknown(ServiceError, title="Outcome unknown", code="outcome-unknow
         vars(self).update(session_kept=session_kept)
 
 
-class IntegrityError(UploaderError, exit_code=5, title="Integrity error", code="integrity-error"):
+class IntegrityError(
+    UploaderError, exit_code=5, title="Integrity error", code="integrity-error"
+):
     """The file changed during the upload, or the digest of what arrived differs from what was
     sent.
     """
@@ -335,7 +362,9 @@ class TemporaryError(
     session_kept = True
 
 
-class Stopped(UploaderError, exit_code=75, title="Not finished", code="temporary-failure"):
+class Stopped(
+    UploaderError, exit_code=75, title="Not finished", code="temporary-failure"
+):
     """Raised in a task to end it, because another task of its group has failed. That failure is
     what the run ends with.
     """

@@ -85,14 +85,18 @@ def make_plan(inputs: Inputs, problems: Sequence[Problem]) -> Plan:
     source = None
     # A login that a rehearsal is given is not used, but a mistake in it is to be found.
     if not rehearsal or inputs.record(LoginInputs).is_given:
-        source = all_problems.collect(partial(_parse_login, inputs, all_problems), skip_known=True)
+        source = all_problems.collect(
+            partial(_parse_login, inputs, all_problems), skip_known=True
+        )
     if source:
         inputs = _with_token_file(inputs, source)
     if rehearsal:
         source = None
     workspace = Workspace.of(inputs)
     patterns = inputs.common.files
-    every_file = all_problems.collect(partial(find, patterns, workspace), skip_known=True) or ()
+    every_file = (
+        all_problems.collect(partial(find, patterns, workspace), skip_known=True) or ()
+    )
     files = every_file
     if inputs.common.shard:
         files = part(every_file, *inputs.common.shard)
@@ -175,7 +179,9 @@ def prepare(inputs: Inputs, files: Artifacts, workspace: Workspace) -> Prepared:
             from uploader.services import ota
 
             package = inputs.record(OtaInputs)
-            prepared = ota.prepare(common, files, package.deployment, package.package_title)
+            prepared = ota.prepare(
+                common, files, package.deployment, package.package_title
+            )
         case _:
             from uploader.services import any_method
 
@@ -183,7 +189,9 @@ def prepare(inputs: Inputs, files: Artifacts, workspace: Workspace) -> Prepared:
     return replace(prepared, flow=partial(_carry_out, prepared.flow))
 
 
-def _prepare_for_play(inputs: Inputs, files: Artifacts, workspace: Workspace) -> Prepared | None:
+def _prepare_for_play(
+    inputs: Inputs, files: Artifacts, workspace: Workspace
+) -> Prepared | None:
     """What a target of Google Play makes of its inputs; None for any other target.
 
     Each service is loaded where it is the target: a run has no use for the others.

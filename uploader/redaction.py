@@ -20,7 +20,9 @@ MASK: Final = "***"
 LIMIT: Final = 64 * 1024
 # characters; a shorter secret would mask ordinary words, and `{` a part of every JSON
 SHORTEST: Final = 6
-SHORTEST_PART: Final = 8  # the same for what is only a part of a secret: a line, or an encoded form
+SHORTEST_PART: Final = (
+    8  # the same for what is only a part of a secret: a line, or an encoded form
+)
 # what identifies a session is a word of its URI of at least this length
 _LONG_WORD: Final = re.compile(r"[\w-]{16,}")
 # characters that are read beyond the limit, so that a credential on the cut is still recognised
@@ -37,14 +39,20 @@ _REFRESH_PREFIX: Final = "1//"
 _CLIENT_PREFIX: Final = "GOCSPX-"
 _GOOGLE: Final = {
     "a Google access token": re.compile(rf"{_ACCESS_PREFIX}[\w.-]{{60}}", re.ASCII),
-    "a Google refresh token": re.compile(rf"(?<![\w/+]){_REFRESH_PREFIX}0[\w-]{{38}}", re.ASCII),
-    "the secret of a Google OAuth client": re.compile(rf"{_CLIENT_PREFIX}[\w-]{{24}}", re.ASCII),
+    "a Google refresh token": re.compile(
+        rf"(?<![\w/+]){_REFRESH_PREFIX}0[\w-]{{38}}", re.ASCII
+    ),
+    "the secret of a Google OAuth client": re.compile(
+        rf"{_CLIENT_PREFIX}[\w-]{{24}}", re.ASCII
+    ),
 }
 _KEY_LABEL: Final = "[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?"
 _KEY_BEGINS: Final = re.compile(rf"-{{4,5}} ?BEGIN {_KEY_LABEL} ?-{{4,5}}")
 # characters between the first line of a key and its body, and a line of that
 _KEY_HEADERS: Final = 400
-_KEY_BODY: Final = re.compile(r"[A-Za-z0-9+/]{40}")  # the shortest private key: 64 characters
+_KEY_BODY: Final = re.compile(
+    r"[A-Za-z0-9+/]{40}"
+)  # the shortest private key: 64 characters
 
 # Credentials that are recognised by their shape. Each pattern either starts where a token can begin
 # only once, or consumes what it has looked at, so that the search is linear in the text. Group
@@ -77,7 +85,9 @@ _BASE64: Final = re.compile(r"[\w+/=\s-]+", re.ASCII)
 # between the two alphabets of base64 (RFC 4648, sections 4 and 5)
 _STANDARD_BASE64: Final = str.maketrans("-_", "+/")
 _URL_BASE64: Final = str.maketrans("+/", "-_")
-_SECRET_FIELD: Final = re.compile(r'"(?:private_key|refresh_token|client_secret)"\s{0,4}:')
+_SECRET_FIELD: Final = re.compile(
+    r'"(?:private_key|refresh_token|client_secret)"\s{0,4}:'
+)
 # A private key without its first and last line: an ASN.1 sequence of more than 255 bytes in base64
 # (X.690, 8.1.3).
 _DER: Final = re.compile(
@@ -275,7 +285,9 @@ class Redactor:
         spans = list(_spans(window, forms))
         if self._session_words:
             words = _LONG_WORD.finditer(window)
-            spans.extend(word.span() for word in words if word.group() in self._session_words)
+            spans.extend(
+                word.span() for word in words if word.group() in self._session_words
+            )
         pieces: list[str] = []
         offset = 0
         for start, stop in _merged(spans):

@@ -34,7 +34,16 @@ class TimelineEvent:
     """
 
     at: float
-    kind: Literal["sent", "answer", "wait", "resumed", "restarted", "done", "interrupted", "failed"]
+    kind: Literal[
+        "sent",
+        "answer",
+        "wait",
+        "resumed",
+        "restarted",
+        "done",
+        "interrupted",
+        "failed",
+    ]
     text: str
     seconds: float = 0.0
     bytes: int = 0
@@ -151,7 +160,11 @@ class RunRecord:
     def replace(self, result: FileResult) -> None:
         """Replace the last result of the same file."""
         with self._lock:
-            places = [place for place, old in enumerate(self.results) if old.path == result.path]
+            places = [
+                place
+                for place, old in enumerate(self.results)
+                if old.path == result.path
+            ]
             self.results[places[-1]] = result
 
     def arrange(self, paths: Sequence[str]) -> None:

@@ -33,7 +33,9 @@ MAX_RETRY_AFTER = 300.0  # seconds
 FIRST_POLL = 15.0  # seconds
 LONGEST_POLL = 40  # times the first
 CAUSE = "The service or the network is having problems."
-TOO_FAST = "A quota is used up for the moment: Google counts requests, by minute or by user."
+TOO_FAST = (
+    "A quota is used up for the moment: Google counts requests, by minute or by user."
+)
 HINT = "Run again later."
 # Cause and hint where it is known why there is no way to the service, by the code of a broken
 # connection.
@@ -89,7 +91,9 @@ class Wait:
         if not self.seconds:
             return f"{capitalised(self.why)}; trying again at once."
         number = f"retry {self.number} of {self.max_retries}"
-        return f"{capitalised(self.why)}; trying again in {self.seconds:.1f} s ({number})."
+        return (
+            f"{capitalised(self.why)}; trying again in {self.seconds:.1f} s ({number})."
+        )
 
 
 Report = Callable[[Wait], None]
@@ -105,7 +109,11 @@ class RetryPolicy:
     """
 
     def __init__(
-        self, clock: Clock, cancellation: Cancellation, max_retries: int, retry_deadline: float
+        self,
+        clock: Clock,
+        cancellation: Cancellation,
+        max_retries: int,
+        retry_deadline: float,
     ) -> None:
         self.clock = clock
         self.cancellation = cancellation
@@ -114,7 +122,9 @@ class RetryPolicy:
         self.out_of_time = False
         self._deadline: float | None = None
 
-    def retrier(self, report: Report, what: str = "", seconds: float | None = None) -> Retrier:
+    def retrier(
+        self, report: Report, what: str = "", seconds: float | None = None
+    ) -> Retrier:
         """The waits of an operation that begins now, each reported to `report`; `what` names it
         when they are spent, and after `seconds` no other is allowed.
         """
@@ -199,7 +209,12 @@ class Retrier:
             return False
         self._renewed = True
         self._report(
-            Wait("the access token was rejected", 0.0, self._spent, self._policy.max_retries)
+            Wait(
+                "the access token was rejected",
+                0.0,
+                self._spent,
+                self._policy.max_retries,
+            )
         )
         return True
 

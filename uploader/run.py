@@ -14,7 +14,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from uploader.cancellation import Cancellation, run_in_thread
 from uploader.clock import Clock
-from uploader.errors import Interrupted, OutputsNotWritten, Problem, UploaderError, missing_module
+from uploader.errors import (
+    Interrupted,
+    OutputsNotWritten,
+    Problem,
+    UploaderError,
+    missing_module,
+)
 from uploader.files.destination import Destination
 from uploader.files.workspace import Workspace
 from uploader.inputs import Inputs
@@ -117,7 +123,12 @@ class Run:
             from uploader.connection import connect
 
             self.engine = connect(
-                plan, inputs, self._reporter, self._cancellation, self._clock, self._client
+                plan,
+                inputs,
+                self._reporter,
+                self._cancellation,
+                self._clock,
+                self._client,
             )
             self._outcome = self.engine.run(plan.prepared.flow)
         if self._outcome.trouble:
@@ -152,7 +163,11 @@ class Run:
         config, begins_with = live_app(release, min_users, plan.prepared)
         # Whose groups they are is not known here: those that are asked for exist.
         groups = plan.inputs.record(AppDistributionInputs).tester_groups
-        config = {**config, "firebase_groups": list(groups), "min_screenshots": MIN_SCREENSHOTS}
+        config = {
+            **config,
+            "firebase_groups": list(groups),
+            "min_screenshots": MIN_SCREENSHOTS,
+        }
         emulator = stack.enter_context(
             Emulator(config=config, admin_token=secrets.token_urlsafe(32))
         )
@@ -196,7 +211,8 @@ class Run:
             reporter.result(f"{last_line}{self._times()}", is_done=self._is_done())
         if self.engine:
             self.engine.clear_journal(
-                ok=self._error is None, told=not isinstance(self._error, OutputsNotWritten)
+                ok=self._error is None,
+                told=not isinstance(self._error, OutputsNotWritten),
             )
         if self._error:
             return self._error.exit_code
@@ -209,7 +225,9 @@ class Run:
             if times:
                 self._reporter.info(times.strip())
             if self._common.rehearsal:
-                error = error.with_what(f"{self._beginning()}In the emulator: {error.what}")
+                error = error.with_what(
+                    f"{self._beginning()}In the emulator: {error.what}"
+                )
         self._reporter.error(error)
 
     def _is_done(self) -> bool:
@@ -274,7 +292,11 @@ class Run:
         results: list[FileResult] = []
         if self.engine:
             results += self.engine.record.results
-        if self._error is None or self._plan is None or not self._plan.prepared.sends_files:
+        if (
+            self._error is None
+            or self._plan is None
+            or not self._plan.prepared.sends_files
+        ):
             return results
         reached = {result.path for result in results}
         for file in self._plan.files:
@@ -365,7 +387,10 @@ class Run:
             seconds=seconds,
             waited=waited,
             pictures=committed_images(
-                facts, platform.provenance.raw_url, platform.provenance.commit, platform.workspace
+                facts,
+                platform.provenance.raw_url,
+                platform.provenance.commit,
+                platform.workspace,
             ),
         )
         return summary.render(report, self._reporter.redactor)
@@ -393,7 +418,8 @@ class Run:
             sections.insert(0, Section("Plan", ("Step",), lines))
         if self._common.rehearsal:
             sections = [
-                replace(section, title=f"{section.title}, in the emulator") for section in sections
+                replace(section, title=f"{section.title}, in the emulator")
+                for section in sections
             ]
         return tuple(sections)
 
@@ -402,7 +428,11 @@ class Run:
 
         The releases of so many apps are `in_review`.
         """
-        if self._common.target == "play-verify" and self.engine and not outputs.get("served"):
+        if (
+            self._common.target == "play-verify"
+            and self.engine
+            and not outputs.get("served")
+        ):
             return "Not compared"
         if self._common.target != "play":
             return ""

@@ -75,7 +75,9 @@ def together(tasks: Sequence[Callable[[], T]], at_once: int) -> list[T]:
     """
     group = _Group(_current.get())
     with ThreadPoolExecutor(at_once) as pool:
-        futures = [pool.submit(copy_context().run, group.carry_out, task) for task in tasks]
+        futures = [
+            pool.submit(copy_context().run, group.carry_out, task) for task in tasks
+        ]
         wait(futures, return_when=FIRST_EXCEPTION)
         pool.shutdown(cancel_futures=True)
     ended = [future for future in futures if not future.cancelled()]

@@ -17,7 +17,9 @@ if client == "requests":
 elif client == "google.cloud.storage":
     from google.cloud import storage
 
-    bucket = storage.Client.from_service_account_json(key, client_options=options).bucket("b")
+    bucket = storage.Client.from_service_account_json(
+        key, client_options=options
+    ).bucket("b")
     bucket.blob("o").upload_from_filename(name, timeout=600)
 elif client == "googleapiclient":
     from google.oauth2 import service_account
@@ -27,7 +29,9 @@ elif client == "googleapiclient":
     scopes = ["https://www.googleapis.com/auth/devstorage.read_write"]
     login = service_account.Credentials.from_service_account_file(key, scopes=scopes)
     media = MediaFileUpload(name, mimetype="application/octet-stream", resumable=True)
-    objects = build("storage", "v1", credentials=login, client_options=options).objects()
+    objects = build(
+        "storage", "v1", credentials=login, client_options=options
+    ).objects()
     objects.insert(bucket="b", name="o", media_body=media).execute()
 elif client == "codemagic":
     from codemagic.google.google_play_client import GooglePlayClient

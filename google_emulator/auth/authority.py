@@ -46,7 +46,9 @@ class SigningKey:
     """
 
     def __init__(self) -> None:
-        self._private = rsa.generate_private_key(public_exponent=65537, key_size=KEY_SIZE)
+        self._private = rsa.generate_private_key(
+            public_exponent=65537, key_size=KEY_SIZE
+        )
         public = self._private.public_key().public_bytes(
             Encoding.DER, PublicFormat.SubjectPublicKeyInfo
         )
@@ -61,8 +63,12 @@ class SigningKey:
     def sign_jwt(self, claims: Mapping[str, Json]) -> str:
         """A signed token with these claims."""
         header = {"alg": "RS256", "typ": "JWT", "kid": self.id}
-        text = ".".join(_encode(json.dumps(part).encode()) for part in (header, dict(claims)))
-        signature = self._private.sign(text.encode(), padding.PKCS1v15(), hashes.SHA256())
+        text = ".".join(
+            _encode(json.dumps(part).encode()) for part in (header, dict(claims))
+        )
+        signature = self._private.sign(
+            text.encode(), padding.PKCS1v15(), hashes.SHA256()
+        )
         return f"{text}.{_encode(signature)}"
 
     def verify_jwt(self, token: str) -> dict[str, Json]:

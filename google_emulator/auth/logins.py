@@ -49,7 +49,9 @@ CLOCK_SKEW = 10  # seconds
 MAX_ASSERTION = 3600  # seconds
 ISSUER = "https://token.actions.githubusercontent.com"
 DEFAULT_AUDIENCE = "https://github.com/octo-org"
-PROVIDER = "projects/123456789/locations/global/workloadIdentityPools/emulator/providers/ci"
+PROVIDER = (
+    "projects/123456789/locations/global/workloadIdentityPools/emulator/providers/ci"
+)
 EXCHANGE_GRANT = "urn:ietf:params:oauth:grant-type:token-exchange"
 ACCESS_TOKEN_TYPE = "urn:ietf:params:oauth:token-type:access_token"  # noqa: S105 - the name of a type, not a token
 SUBJECT_TYPES = (
@@ -74,7 +76,9 @@ class OAuthError(ApiError):
 
     def response(self) -> Response:
         """The error as it is sent."""
-        return json_response({"error": self.error, "error_description": self.message}, self.status)
+        return json_response(
+            {"error": self.error, "error_description": self.message}, self.status
+        )
 
 
 class Logins(Service):
@@ -88,7 +92,10 @@ class Logins(Service):
         self._authority = authority
         self._config = config
         self.routes = [
-            *(Route("oauth.token", "POST", path, self._token, scopes=None) for path in PATHS),
+            *(
+                Route("oauth.token", "POST", path, self._token, scopes=None)
+                for path in PATHS
+            ),
             Route("oidc.token", "GET", "/oidc/token", self._github, scopes=None),
             Route("sts.token", "POST", "/v1/token", self._exchange, scopes=None),
             Route(
@@ -112,9 +119,14 @@ class Logins(Service):
             token = self._from_assertion(form.get("assertion", ""), request.server_url)
         elif grant_type == "refresh_token":
             scopes = tuple(form.get("scope", CLOUD_PLATFORM).split())
-            token, issued["scope"] = self._from_refresh_token(form, scopes), " ".join(scopes)
+            token, issued["scope"] = (
+                self._from_refresh_token(form, scopes),
+                " ".join(scopes),
+            )
         else:
-            raise OAuthError("unsupported_grant_type", f"Invalid grant_type: {grant_type}")
+            raise OAuthError(
+                "unsupported_grant_type", f"Invalid grant_type: {grant_type}"
+            )
         return {"access_token": token, **issued}
 
     def _from_assertion(self, assertion: str, server_url: str) -> str:
@@ -125,11 +137,17 @@ class Logins(Service):
         _check_times(claims, self._authority.now())
         if claims.get("iss") != SERVICE_ACCOUNT:
             raise OAuthError("invalid_grant", "Invalid grant: account not found")
-        if claims.get("aud") not in (f"{server_url}/token", GOOGLE_AUDIENCE, *OLDER_AUDIENCES):
+        if claims.get("aud") not in (
+            f"{server_url}/token",
+            GOOGLE_AUDIENCE,
+            *OLDER_AUDIENCES,
+        ):
             raise OAuthError("invalid_grant", "Invalid JWT: Failed audience check.")
         scopes = tuple(str(claims.get("scope", "")).split())
         if not scopes:
-            raise OAuthError("invalid_scope", "Invalid OAuth scope or ID token audience provided.")
+            raise OAuthError(
+                "invalid_scope", "Invalid OAuth scope or ID token audience provided."
+            )
         subject = str(claims.get("sub") or "")
         if subject and subject != SERVICE_ACCOUNT and not self._config.delegation:
             raise OAuthError(
@@ -140,10 +158,16 @@ class Logins(Service):
             )
         return self._authority.issue(SERVICE_ACCOUNT, scopes, subject=subject)
 
-    def _from_refresh_token(self, form: Mapping[str, str], scopes: tuple[str, ...]) -> str:
-        if not secrets.compare_digest(form.get("refresh_token", ""), self._authority.refresh_token):
+    def _from_refresh_token(
+        self, form: Mapping[str, str], scopes: tuple[str, ...]
+    ) -> str:
+        if not secrets.compare_digest(
+            form.get("refresh_token", ""), self._authority.refresh_token
+        ):
             raise OAuthError("invalid_grant", "Token has been expired or revoked.")
-        if not secrets.compare_digest(form.get("client_secret", ""), self._authority.client_secret):
+        if not secrets.compare_digest(
+            form.get("client_secret", ""), self._authority.client_secret
+        ):
             raise OAuthError("invalid_client", "Unauthorized", 401)
         return self._authority.issue(USER, scopes)
 
@@ -188,14 +212,18 @@ class Logins(Service):
         try:
             claims = self._authority.key.verify_jwt(token)
         except InvalidJwt as error:
-            raise OAuthError("invalid_grant", f"The subject token is not valid. {error}") from None
+            raise OAuthError(
+                "invalid_grant", f"The subject token is not valid. {error}"
+            ) from None
         if claims.get("iss") != ISSUER:
             raise OAuthError(
-                "invalid_grant", "The issuer in ID Token does not match the expected one."
+                "invalid_grant",
+                "The issuer in ID Token does not match the expected one.",
             )
         if claims.get("aud") not in (audience, f"https:{audience}"):
             raise OAuthError(
-                "invalid_grant", "The audience in ID Token does not match the expected audience."
+                "invalid_grant",
+                "The audience in ID Token does not match the expected audience.",
             )
         if float(claims.get("exp", 0)) <= self._authority.now():
             raise OAuthError("invalid_grant", "ID Token is stale to sign-in.")
@@ -208,15 +236,22 @@ class Logins(Service):
         if not isinstance(scopes, list) or not scopes:
             raise ApiError(400, "Request must include at least one scope.")
         text = str(wanted.get("lifetime", "3600s"))
-        if not re.fullmatch(r"\d{1,6}s", text) or not 0 < int(text[:-1]) <= MAX_LIFETIME:
+        if (
+            not re.fullmatch(r"\d{1,6}s", text)
+            or not 0 < int(text[:-1]) <= MAX_LIFETIME
+        ):
             message = (
                 "Invalid value at 'lifetime' (type.googleapis.com/google.protobuf.Duration), "
                 f'"{text}"'
             )
             raise ApiError(400, message)
         lifetime = min(int(text[:-1]), self._config.token_lifetime)
-        token = self._authority.issue(SERVICE_ACCOUNT, tuple(map(str, scopes)), lifetime=lifetime)
-        expires = datetime.fromtimestamp(self._authority.tokens[token].expires, timezone.utc)
+        token = self._authority.issue(
+            SERVICE_ACCOUNT, tuple(map(str, scopes)), lifetime=lifetime
+        )
+        expires = datetime.fromtimestamp(
+            self._authority.tokens[token].expires, timezone.utc
+        )
         return json_response(
             {"accessToken": token, "expireTime": expires.strftime("%Y-%m-%dT%H:%M:%SZ")}
         )
@@ -239,7 +274,9 @@ class Logins(Service):
         if not caller.federated and not set(caller.scopes) & set(IAM_SCOPES):
             raise insufficient_scopes()
         if request.params["email"] != SERVICE_ACCOUNT:
-            raise ApiError(404, "Not found; Gaia id not found for email " + request.params["email"])
+            raise ApiError(
+                404, "Not found; Gaia id not found for email " + request.params["email"]
+            )
 
 
 def _check_times(claims: Mapping[str, Json], now: float) -> None:
@@ -280,7 +317,9 @@ def _check_form(form: dict[str, str]) -> None:
     if form.get("subject_token_type") not in SUBJECT_TYPES:
         raise OAuthError("invalid_request", "Invalid subject token type.")
     if not _AUDIENCE.fullmatch(form.get("audience", "")):
-        message = 'Invalid value for "audience". This value should be the full resource name.'
+        message = (
+            'Invalid value for "audience". This value should be the full resource name.'
+        )
         raise OAuthError("invalid_request", message)
     if not form.get("scope", "").strip():
         raise OAuthError("invalid_scope", "A scope is required.")

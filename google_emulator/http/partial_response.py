@@ -40,7 +40,11 @@ def selected(value: Json, tree: Fields) -> Json:
     if isinstance(value, list):
         return [selected(one, tree) for one in value]
     if isinstance(value, dict):
-        return {name: selected(value[name], below) for name, below in tree.items() if name in value}
+        return {
+            name: selected(value[name], below)
+            for name, below in tree.items()
+            if name in value
+        }
     return value
 
 
@@ -84,11 +88,16 @@ def media_response(request: Request, file: BinaryIO, headers: Headers) -> Respon
     found = _RANGE.fullmatch(request.header("Range"))
     if found is None or (condition and ("ETag", condition) not in headers):
         return Response(200, file.read(), [*headers, ("Accept-Ranges", "bytes")])
-    first, last, suffix = (None if part is None else int(part) for part in found.groups())
+    first, last, suffix = (
+        None if part is None else int(part) for part in found.groups()
+    )
     start = max(0, size - (suffix or 0)) if first is None else first
     stop = size if last is None else min(size, last + 1)
     if start >= stop:
         return Response(416, b"", [("Content-Range", f"bytes */{size}")])
     file.seek(start)
-    span = [("Accept-Ranges", "bytes"), ("Content-Range", f"bytes {start}-{stop - 1}/{size}")]
+    span = [
+        ("Accept-Ranges", "bytes"),
+        ("Content-Range", f"bytes {start}-{stop - 1}/{size}"),
+    ]
     return Response(206, file.read(stop - start), [*headers, *span])

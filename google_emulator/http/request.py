@@ -74,7 +74,10 @@ class Request:
         """
         if self.headers.get_content_type() == "application/x-www-form-urlencoded":
             fields = self.payload.decode("utf-8", "replace")
-            self.query = {**self.query, **dict(parse_qsl(fields, keep_blank_values=True))}
+            self.query = {
+                **self.query,
+                **dict(parse_qsl(fields, keep_blank_values=True)),
+            }
             self.raw_query = "&".join(filter(None, (self.raw_query, fields)))
             self.payload = b""
 
@@ -111,10 +114,14 @@ def json_object(text: bytes) -> dict[str, Json]:
             400, "Invalid JSON payload received. Unexpected token.", "parseError"
         ) from None
     if not isinstance(value, dict):
-        raise ApiError(400, "Invalid JSON payload received. An object is expected.", "parseError")
+        raise ApiError(
+            400, "Invalid JSON payload received. An object is expected.", "parseError"
+        )
     return value
 
 
 def not_found(request: Request) -> Response:
     """Refuses (404) a path that nobody serves."""
-    raise ApiError(404, f"The requested URL {request.path} was not found on this server.")
+    raise ApiError(
+        404, f"The requested URL {request.path} was not found on this server."
+    )

@@ -36,11 +36,15 @@ class Response:
 
     def header(self, name: str) -> str:
         """The value of the named header, or an empty string."""
-        return next((value for key, value in self.headers if key.lower() == name.lower()), "")
+        return next(
+            (value for key, value in self.headers if key.lower() == name.lower()), ""
+        )
 
     def remove_header(self, name: str) -> None:
         """Removes every header of that name."""
-        self.headers = [(key, value) for key, value in self.headers if key.lower() != name.lower()]
+        self.headers = [
+            (key, value) for key, value in self.headers if key.lower() != name.lower()
+        ]
 
     def set_header(self, name: str, value: str) -> None:
         """Sets a header, in place of any of the same name."""
@@ -130,7 +134,9 @@ class PlainError(ApiError):
     def response(self) -> Response:
         """The error as it is sent."""
         return Response(
-            self.status, self.message.encode(), [("Content-Type", "text/plain; charset=utf-8")]
+            self.status,
+            self.message.encode(),
+            [("Content-Type", "text/plain; charset=utf-8")],
         )
 
 
@@ -139,7 +145,9 @@ class Interrupted(Exception):
     the connection.
     """
 
-    def __init__(self, response: Response | None = None, *, reset: bool = False) -> None:
+    def __init__(
+        self, response: Response | None = None, *, reset: bool = False
+    ) -> None:
         super().__init__("interrupted by a fault")
         self.response = response
         self.reset = reset
@@ -202,7 +210,9 @@ def invalid_argument(message: str, field: str = "") -> ApiError:
     """What newer APIs refuse as it stands: 400 INVALID_ARGUMENT, with the field at fault where it
     is known.
     """
-    violation = {"field": field, "description": message} if field else {"description": message}
+    violation = (
+        {"field": field, "description": message} if field else {"description": message}
+    )
     bad_request = {
         "@type": "type.googleapis.com/google.rpc.BadRequest",
         "fieldViolations": [violation],

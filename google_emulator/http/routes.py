@@ -76,7 +76,12 @@ def match_path(template: str, path: str) -> dict[str, str] | None:
 
 @cache
 def _pattern(template: str) -> re.Pattern[str]:
-    escaped = re.escape(template).replace(r"\{", "{").replace(r"\}", "}").replace(r"\+}", "+}")
+    escaped = (
+        re.escape(template)
+        .replace(r"\{", "{")
+        .replace(r"\}", "}")
+        .replace(r"\+}", "+}")
+    )
     escaped = re.sub(r"{(\w+)\+}", r"(?P<\1>.+)", escaped)
     return re.compile(re.sub(r"{(\w+)}", r"(?P<\1>[^/]+?)", escaped))
 

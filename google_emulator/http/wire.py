@@ -74,7 +74,9 @@ def read_head(stream: io.BufferedReader) -> Head | None:
         raise _malformed("It does not begin with a method, a target and HTTP/1.1.")
     headers = _headers(stream)
     connection = headers.get("Connection", "").strip().lower()
-    keeps_open = connection != "close" if words[2] != "HTTP/1.0" else connection == "keep-alive"
+    keeps_open = (
+        connection != "close" if words[2] != "HTTP/1.0" else connection == "keep-alive"
+    )
     try:
         return Head(words[0], urlsplit(words[1]), headers, keeps_open)
     except ValueError:
@@ -82,7 +84,9 @@ def read_head(stream: io.BufferedReader) -> Head | None:
 
 
 def _malformed(what: str) -> ApiError:
-    return ApiError(400, f"Your client has issued a malformed or illegal request. {what}")
+    return ApiError(
+        400, f"Your client has issued a malformed or illegal request. {what}"
+    )
 
 
 def _headers(stream: io.BufferedReader) -> Message:
@@ -108,7 +112,9 @@ def framed(stream: io.BufferedReader, headers: Message) -> tuple[Source, int | N
     lengths = set(headers.get_all("Content-Length", ["0"] if coding is None else []))
     if coding is not None:
         if lengths:
-            raise ApiError(400, "A request has a Content-Length or a Transfer-Encoding, not both.")
+            raise ApiError(
+                400, "A request has a Content-Length or a Transfer-Encoding, not both."
+            )
         if coding.strip().lower() != "chunked":
             raise ApiError(501, "The only transfer coding is chunked.")
         return _chunked(stream), None
@@ -215,7 +221,9 @@ class Body:
     is told the size of every block read.
     """
 
-    def __init__(self, source: Source, length: int | None, pace: Callable[[int], None]) -> None:
+    def __init__(
+        self, source: Source, length: int | None, pace: Callable[[int], None]
+    ) -> None:
         self.length = length
         self.received = 0
         self.ended = length == 0
@@ -284,7 +292,9 @@ class Body:
         while count := self.readinto(memoryview(block)):
             parts.append(bytes(block[:count]))
             if self.received > limit:
-                raise ApiError(413, "Request payload size exceeds the limit.", "requestTooLarge")
+                raise ApiError(
+                    413, "Request payload size exceeds the limit.", "requestTooLarge"
+                )
         return b"".join(parts)
 
     def drain(self) -> None:

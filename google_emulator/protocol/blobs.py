@@ -102,7 +102,8 @@ class BlobStore:
         """An empty blob that computes these digests; sha256 is always among them."""
         self._folder.mkdir(parents=True, exist_ok=True)
         return Blob(
-            self._folder / str(next(self._numbers)), tuple(dict.fromkeys(("sha256", *algorithms)))
+            self._folder / str(next(self._numbers)),
+            tuple(dict.fromkeys(("sha256", *algorithms))),
         )
 
 

@@ -45,7 +45,9 @@ def parse_content_range(text: str) -> ContentRange:
     match = _CONTENT_RANGE.fullmatch(text)
     if match is None:
         raise ApiError(400, f"Failed to parse Content-Range header: {text!r}.")
-    start, last, total = (None if part in (None, "*") else int(part) for part in match.groups())
+    start, last, total = (
+        None if part in (None, "*") else int(part) for part in match.groups()
+    )
     if start is not None and total is not None and start > total:
         raise ApiError(400, f"Invalid Content-Range header: {text!r}.")
     end = None if last is None else last + 1
@@ -63,13 +65,17 @@ def protocol_steps(request: Request) -> set[str]:
     if "upload_id" not in request.query:
         upload_type = request.query.get("uploadType", "")
         return {
-            {"media": "simple", "resumable": "resumable.start"}.get(upload_type, upload_type)
+            {"media": "simple", "resumable": "resumable.start"}.get(
+                upload_type, upload_type
+            )
         } & set(STEPS)
     if request.method == "DELETE":
         return {"resumable.cancel"}
     text = request.header("Content-Range")
     if text.startswith("bytes */"):
-        return {"resumable.query"} | ({"resumable.final"} if text == "bytes */0" else set())
+        return {"resumable.query"} | (
+            {"resumable.final"} if text == "bytes */0" else set()
+        )
     match = _CONTENT_RANGE.fullmatch(text)
     last = text == "" or (
         match is not None and (match[2] == "*" or match[3] == str(int(match[2]) + 1))
@@ -86,7 +92,9 @@ class ContentRangeDialect:
     def upload(self, request: Request, method: UploadMethod) -> Response:
         """The response to one upload request. Raises `ApiError`, `Disconnected`."""
         if "upload_id" in request.query:
-            return self._session_request(request, self._uploads.continue_session(request))
+            return self._session_request(
+                request, self._uploads.continue_session(request)
+            )
         upload_type = request.query.get("uploadType", "")
         if upload_type == "resumable":
             return self._start(request, method)
@@ -94,16 +102,22 @@ class ContentRangeDialect:
             return simple_upload(self._uploads, request, method)
         if upload_type == "multipart":
             return multipart_upload(self._uploads, request, method)
-        raise ApiError(400, "uploadType must be media, multipart or resumable.", "invalidParameter")
+        raise ApiError(
+            400, "uploadType must be media, multipart or resumable.", "invalidParameter"
+        )
 
     def _start(self, request: Request, method: UploadMethod) -> Response:
         require_length(request)
         read_metadata(request)
         content_type = request.header("X-Upload-Content-Type")
         total = request.number("X-Upload-Content-Length")
-        session = self._uploads.open_session(request, method, "resumable", content_type, total)
+        session = self._uploads.open_session(
+            request, method, "resumable", content_type, total
+        )
         location = f"{request.server_url}{request.path}?uploadType=resumable&upload_id={session.id}"
-        return Response(200, b"", [("Location", location), ("X-GUploader-UploadID", session.id)])
+        return Response(
+            200, b"", [("Location", location), ("X-GUploader-UploadID", session.id)]
+        )
 
     def _session_request(self, request: Request, session: Session) -> Response:
         if session.dialect != "resumable":
@@ -113,7 +127,9 @@ class ContentRangeDialect:
             return Response(499)
         if request.method not in ("PUT", "POST"):
             raise ApiError(
-                405, "Bytes are sent to a session with PUT or POST.", "httpMethodNotAllowed"
+                405,
+                "Bytes are sent to a session with PUT or POST.",
+                "httpMethodNotAllowed",
             )
         text = request.header("Content-Range")
         span = (
@@ -127,7 +143,9 @@ class ContentRangeDialect:
             else self._put(request, session, span)
         )
 
-    def _query(self, request: Request, session: Session, span: ContentRange) -> Response:
+    def _query(
+        self, request: Request, session: Session, span: ContentRange
+    ) -> Response:
         """How much is stored; with the total known and everything there, the upload is complete."""
         if request.body.length != 0:
             raise ApiError(400, "A request for the offset has no body.")
@@ -159,7 +177,9 @@ class ContentRangeDialect:
                 session.total = start + request.body.received
             return self._progress(session, request, session.total)
 
-    def _progress(self, session: Session, request: Request, total: int | None) -> Response:
+    def _progress(
+        self, session: Session, request: Request, total: int | None
+    ) -> Response:
         """The resource once everything is stored, until then how much is."""
         if session.blob.size == total:
             return self._uploads.finish_session(session, request)
@@ -174,13 +194,15 @@ class ContentRangeDialect:
 def _check_total(session: Session, total: int | None) -> None:
     if total is not None and session.total is not None and total != session.total:
         raise ApiError(
-            400, f"The total size {total} differs from {session.total}, which was said before."
+            400,
+            f"The total size {total} differs from {session.total}, which was said before.",
         )
 
 
 def _contradiction(span: ContentRange, received: int) -> ApiError:
     return ApiError(
-        400, f"Content-Range has {(span.end or 0) - (span.start or 0)} bytes, the body {received}."
+        400,
+        f"Content-Range has {(span.end or 0) - (span.start or 0)} bytes, the body {received}.",
     )
 
 
@@ -191,7 +213,11 @@ def _check_chunk(request: Request, session: Session, span: ContentRange) -> int 
     """
     require_length(request)
     start, end = span.start or 0, span.end
-    if end is not None and request.body.length is not None and end - start != request.body.length:
+    if (
+        end is not None
+        and request.body.length is not None
+        and end - start != request.body.length
+    ):
         raise _contradiction(span, request.body.length)
     _check_total(session, span.total)
     if start > session.blob.size:
@@ -200,7 +226,11 @@ def _check_chunk(request: Request, session: Session, span: ContentRange) -> int 
             "Invalid request.  According to the Content-Range header, the upload offset is "
             f"{start} byte(s), which exceeds already uploaded size of {session.blob.size} byte(s).",
         )
-    if end is None or end in (span.total, session.total) or (end - start) % GRANULE == 0:
+    if (
+        end is None
+        or end in (span.total, session.total)
+        or (end - start) % GRANULE == 0
+    ):
         return None
     if end - start < GRANULE:
         raise PlainError(

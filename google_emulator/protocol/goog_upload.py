@@ -13,7 +13,11 @@ from google_emulator.config import Config
 from google_emulator.http.request import Request
 from google_emulator.http.response import ApiError, Response
 from google_emulator.http.routes import STEPS
-from google_emulator.protocol.single_request import multipart_upload, read_metadata, simple_upload
+from google_emulator.protocol.single_request import (
+    multipart_upload,
+    read_metadata,
+    simple_upload,
+)
 from google_emulator.protocol.uploads import Session, UploadMethod, UploadStore
 
 PREFIX = "X-Goog-Upload-"
@@ -22,7 +26,9 @@ _STATUS_WORDS = {"open": "active", "cancelled": "cancelled"}
 
 def is_goog_upload(request: Request) -> bool:
     """Whether a request is of this dialect."""
-    return bool(request.header(PREFIX + "Protocol") or request.header(PREFIX + "Command"))
+    return bool(
+        request.header(PREFIX + "Protocol") or request.header(PREFIX + "Command")
+    )
 
 
 def _commands(request: Request) -> list[str]:
@@ -66,7 +72,9 @@ class GoogUploadDialect:
             return self._start(request, method)
         if protocol == "raw":
             content_type = request.header(PREFIX + "Content-Type")
-            response = simple_upload(self._uploads, request, method, content_type, protocol="raw")
+            response = simple_upload(
+                self._uploads, request, method, content_type, protocol="raw"
+            )
         elif protocol == "multipart":
             response = multipart_upload(self._uploads, request, method)
         else:
@@ -83,7 +91,9 @@ class GoogUploadDialect:
         content_type = request.header(PREFIX + "Header-Content-Type")
         total = request.number(PREFIX + "Header-Content-Length")
         try:
-            session = self._uploads.open_session(request, method, "goog", content_type, total)
+            session = self._uploads.open_session(
+                request, method, "goog", content_type, total
+            )
         except ApiError as error:
             response = error.response()
             response.set_header(PREFIX + "Status", "final")
@@ -104,23 +114,34 @@ class GoogUploadDialect:
 
     def _with_status(self, session: Session, response: Response) -> Response:
         """The response with the session's state in its headers."""
-        response.set_header(PREFIX + "Status", _STATUS_WORDS.get(session.state, "final"))
+        response.set_header(
+            PREFIX + "Status", _STATUS_WORDS.get(session.state, "final")
+        )
         if session.state == "open":
             response.set_header(PREFIX + "Size-Received", str(session.blob.size))
-            response.set_header(PREFIX + "Chunk-Granularity", str(self._config.granularity))
+            response.set_header(
+                PREFIX + "Chunk-Granularity", str(self._config.granularity)
+            )
         return response
 
-    def _execute(self, request: Request, session: Session, commands: list[str]) -> Response:
+    def _execute(
+        self, request: Request, session: Session, commands: list[str]
+    ) -> Response:
         if commands == ["query"]:
             with session.lock:
                 ended = session.state not in ("open", "cancelled")
-                return self._uploads.finish_session(session, request) if ended else Response()
+                return (
+                    self._uploads.finish_session(session, request)
+                    if ended
+                    else Response()
+                )
         if commands == ["cancel"]:
             session.cancel()
             return Response()
         if commands not in (["upload"], ["finalize"], ["upload", "finalize"]):
             raise ApiError(
-                400, f"Unknown X-Goog-Upload-Command: {request.header(PREFIX + 'Command')!r}."
+                400,
+                f"Unknown X-Goog-Upload-Command: {request.header(PREFIX + 'Command')!r}.",
             )
         if session.state == "cancelled":
             raise ApiError(400, "The upload was cancelled.")
@@ -134,11 +155,14 @@ class GoogUploadDialect:
             return Response()
         if session.total is not None and session.blob.size != session.total:
             raise ApiError(
-                400, f"{session.total} bytes were announced, {session.blob.size} received."
+                400,
+                f"{session.total} bytes were announced, {session.blob.size} received.",
             )
         return self._uploads.finish_session(session, request)
 
-    def _check_chunk(self, request: Request, session: Session, commands: list[str]) -> None:
+    def _check_chunk(
+        self, request: Request, session: Session, commands: list[str]
+    ) -> None:
         """The offset is exactly the number of bytes stored; every chunk but the last is whole
         granules.
         """
@@ -149,7 +173,10 @@ class GoogUploadDialect:
             if length:
                 raise ApiError(400, "A finalize without upload has no body.")
             return
-        offset, granularity = request.number(PREFIX + "Offset"), self._config.granularity
+        offset, granularity = (
+            request.number(PREFIX + "Offset"),
+            self._config.granularity,
+        )
         if offset is None:
             raise ApiError(400, "X-Goog-Upload-Offset is required.")
         if offset != session.blob.size:
@@ -159,6 +186,10 @@ class GoogUploadDialect:
             )
         if "finalize" not in commands and (length == 0 or length % granularity):
             session.uneven_chunks += 1
-            raise ApiError(400, f"A chunk of {length} bytes is no multiple of {granularity}.")
+            raise ApiError(
+                400, f"A chunk of {length} bytes is no multiple of {granularity}."
+            )
         if session.total is not None and offset + length > session.total:
-            raise ApiError(400, f"More bytes than the {session.total} that were announced.")
+            raise ApiError(
+                400, f"More bytes than the {session.total} that were announced."
+            )

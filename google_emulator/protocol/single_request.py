@@ -12,7 +12,12 @@ from google_emulator.http.request import Request, json_object
 from google_emulator.http.response import ApiError, Json, Response
 from google_emulator.http.wire import BLOCK, Body
 from google_emulator.protocol.blobs import store_body
-from google_emulator.protocol.uploads import UNKNOWN_TYPE, Media, UploadMethod, UploadStore
+from google_emulator.protocol.uploads import (
+    UNKNOWN_TYPE,
+    Media,
+    UploadMethod,
+    UploadStore,
+)
 
 HEAD_LIMIT = 1024 * 1024
 Write: TypeAlias = Callable[["bytes | memoryview"], None]
@@ -35,7 +40,9 @@ class MultipartReader:
             or not boundary
         ):
             raise ApiError(
-                400, "Content-Type must be multipart/related with a boundary.", "badContent"
+                400,
+                "Content-Type must be multipart/related with a boundary.",
+                "badContent",
             )
         self._body = body
         self._dashes = b"--" + boundary.encode("latin-1", "replace")
@@ -55,7 +62,9 @@ class MultipartReader:
         self._eol = b"\r\n" if line.endswith(b"\r") else b"\n"
         head = self._head()
         if head.get("Content-Type") and head.get_content_type() != "application/json":
-            raise _malformed("The first part must be the metadata, as application/json.")
+            raise _malformed(
+                "The first part must be the metadata, as application/json."
+            )
         return json_object(self._until(self._eol + self._dashes))
 
     def media_type(self) -> str:
@@ -116,8 +125,13 @@ class MultipartReader:
 
 def require_length(request: Request) -> None:
     """Refuses (411) a request that does not say how long its body is."""
-    if "Content-Length" not in request.headers and "Transfer-Encoding" not in request.headers:
-        raise ApiError(411, "POST requests require a Content-length header.", "lengthRequired")
+    if (
+        "Content-Length" not in request.headers
+        and "Transfer-Encoding" not in request.headers
+    ):
+        raise ApiError(
+            411, "POST requests require a Content-length header.", "lengthRequired"
+        )
 
 
 def simple_upload(
@@ -136,10 +150,14 @@ def simple_upload(
     content_type = content_type or request.header("Content-Type") or UNKNOWN_TYPE
     method.check_media(content_type, request.body.length)
     media = Media(uploads.blobs.new(method.algorithms), content_type, {})
-    return _upload(uploads, request, method, media, partial(store_body, request.body), protocol)
+    return _upload(
+        uploads, request, method, media, partial(store_body, request.body), protocol
+    )
 
 
-def multipart_upload(uploads: UploadStore, request: Request, method: UploadMethod) -> Response:
+def multipart_upload(
+    uploads: UploadStore, request: Request, method: UploadMethod
+) -> Response:
     """One request with metadata and media, the same in both dialects. Raises `ApiError` where its
     form is broken.
     """
@@ -149,7 +167,9 @@ def multipart_upload(uploads: UploadStore, request: Request, method: UploadMetho
     content_type = reader.media_type()
     method.check_agreement(content_type, metadata)
     method.check_media(content_type, None)
-    media = Media(uploads.blobs.new(method.algorithms), content_type or UNKNOWN_TYPE, metadata)
+    media = Media(
+        uploads.blobs.new(method.algorithms), content_type or UNKNOWN_TYPE, metadata
+    )
     return _upload(uploads, request, method, media, reader.media, "multipart")
 
 
@@ -166,7 +186,9 @@ def _upload(
         method.check_start(request, media.metadata)
         receive(media.blob.write)
         method.check_media(media.content_type, media.blob.size)
-        resource = uploads.complete(request, method, media, protocol, request.body.received)
+        resource = uploads.complete(
+            request, method, media, protocol, request.body.received
+        )
     except BaseException:
         media.blob.remove()
         raise
@@ -181,4 +203,6 @@ def read_metadata(request: Request) -> None:
     if request.payload and not request.header("Content-Type").lower().startswith(
         "application/json"
     ):
-        raise ApiError(400, "The metadata must be application/json; charset=UTF-8.", "badContent")
+        raise ApiError(
+            400, "The metadata must be application/json; charset=UTF-8.", "badContent"
+        )

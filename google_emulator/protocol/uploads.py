@@ -22,7 +22,9 @@ from google_emulator.http.wire import Body
 from google_emulator.protocol.blobs import Blob, BlobStore, store_body
 
 UNKNOWN_TYPE = "application/octet-stream"
-SETTLING_TIME = 0.25  # seconds that an older request is given to store what is in the network
+SETTLING_TIME = (
+    0.25  # seconds that an older request is given to store what is in the network
+)
 _DISAGREEMENT = (
     "Content-Type specified in the upload ({upload}) does not match Content-Type specified in "
     "metadata ({metadata}). If it was a simple upload (uploadType=media), the Content-Type was "
@@ -98,7 +100,9 @@ class UploadMethod:
         meant = metadata.get(self.type_field) if content_type else None
         if meant and meant != content_type:
             raise ApiError(
-                400, _DISAGREEMENT.format(upload=content_type, metadata=meant), "invalid"
+                400,
+                _DISAGREEMENT.format(upload=content_type, metadata=meant),
+                "invalid",
             )
 
     def check_media(self, content_type: str, size: int | None) -> None:
@@ -115,7 +119,9 @@ class UploadMethod:
             )
         if self.limit is not None and size is not None and size > self.limit:
             raise ApiError(
-                413, f"Media size {size} exceeds the limit of {self.limit} bytes.", "uploadTooLarge"
+                413,
+                f"Media size {size} exceeds the limit of {self.limit} bytes.",
+                "uploadTooLarge",
             )
 
 
@@ -170,7 +176,9 @@ class Session:
             self._turn += 1
             self._storing = False
 
-    def store(self, body: Body, *, skip: int = 0, max_stored: int | None = None) -> None:
+    def store(
+        self, body: Body, *, skip: int = 0, max_stored: int | None = None
+    ) -> None:
         """Stores a body behind what is there, after passing over `skip` bytes that are there
         already.
 
@@ -303,7 +311,10 @@ class UploadStore:
         """Makes the resource of what is stored, once; afterwards every response is the same one."""
         with session.lock:
             if session.result is None:
-                method, started = session.method, replace(session.started, headers=request.headers)
+                method, started = (
+                    session.method,
+                    replace(session.started, headers=request.headers),
+                )
                 media = Media(session.blob, session.content_type, session.metadata)
                 status = (
                     method.created
@@ -313,7 +324,12 @@ class UploadStore:
                 try:
                     method.check_media(media.content_type, media.blob.size)
                     resource = self.complete(
-                        started, method, media, session.dialect, session.received, session.requests
+                        started,
+                        method,
+                        media,
+                        session.dialect,
+                        session.received,
+                        session.requests,
                     )
                     session.result = method.response(resource, status)
                     session.state = "done"
@@ -336,6 +352,8 @@ class UploadStore:
         with self._lock:
             resource = selected(method.finish(request, media), method.asked(request))
             self.completed.append(
-                CompletedUpload(method, request, protocol, media, resource, received, requests)
+                CompletedUpload(
+                    method, request, protocol, media, resource, received, requests
+                )
             )
         return dict(resource)

@@ -26,7 +26,8 @@ MAX_PAGE = 1000
 
 _SCOPE = "https://www.googleapis.com/auth/"
 WRITE = tuple(
-    _SCOPE + name for name in ("devstorage.read_write", "devstorage.full_control", "cloud-platform")
+    _SCOPE + name
+    for name in ("devstorage.read_write", "devstorage.full_control", "cloud-platform")
 )
 READ = (*WRITE, _SCOPE + "devstorage.read_only", _SCOPE + "cloud-platform.read-only")
 # What metadata may say of an object beside its contentType and its own metadata.
@@ -69,7 +70,13 @@ class CloudStorage(Service):
                 self._rewrite,
                 WRITE,
             ),
-            Route("storage.objects.copy", "POST", f"{_OBJECT}/copyTo{target}", self._copied, WRITE),
+            Route(
+                "storage.objects.copy",
+                "POST",
+                f"{_OBJECT}/copyTo{target}",
+                self._copied,
+                WRITE,
+            ),
             Route(
                 "storage.buckets.get",
                 "GET",
@@ -78,7 +85,9 @@ class CloudStorage(Service):
                 READ,
             ),
             Route("storage.buckets.list", "GET", _BUCKETS, self._list_buckets, READ),
-            Route("storage.buckets.insert", "POST", _BUCKETS, self._insert_bucket, WRITE),
+            Route(
+                "storage.buckets.insert", "POST", _BUCKETS, self._insert_bucket, WRITE
+            ),
         ]
         self.uploads = [
             UploadMethod(
@@ -100,7 +109,10 @@ class CloudStorage(Service):
         key = f"b/{request.params['bucket']}/o/{name}"
         self._check_generation(request, key)
         _check_digests(request, media)
-        self.objects[key], self._blobs[key] = self._resource(request, str(name), media), media.blob
+        self.objects[key], self._blobs[key] = (
+            self._resource(request, str(name), media),
+            media.blob,
+        )
         return self.objects[key]
 
     def _check_generation(self, request: Request, key: str) -> None:
@@ -110,7 +122,9 @@ class CloudStorage(Service):
             ("ifGenerationMatch", "generation"),
             ("ifMetagenerationMatch", "metageneration"),
         ):
-            if request.query.get(name, present.get(field, "0")) != present.get(field, "0"):
+            if request.query.get(name, present.get(field, "0")) != present.get(
+                field, "0"
+            ):
                 raise ApiError(
                     412,
                     "At least one of the pre-conditions you specified did not hold.",
@@ -128,7 +142,11 @@ class CloudStorage(Service):
             "contentType": media.metadata.get("contentType") or media.content_type,
             "storageClass": "STANDARD",
             **({"contentEncoding": encoding} if encoding else {}),
-            **{name: media.metadata[name] for name in SETTABLE if media.metadata.get(name)},
+            **{
+                name: media.metadata[name]
+                for name in SETTABLE
+                if media.metadata.get(name)
+            },
             "size": str(media.blob.size),
             "md5Hash": media.blob.base64("md5"),
             "crc32c": media.blob.base64("crc32c"),
@@ -145,7 +163,8 @@ class CloudStorage(Service):
         found = self.objects.get(f"b/{bucket}/o/{name}")
         if (
             found is None
-            or request.query.get("generation", found["generation"]) != found["generation"]
+            or request.query.get("generation", found["generation"])
+            != found["generation"]
         ):
             raise ApiError(404, f"No such object: {bucket}/{name}")
         return f"b/{bucket}/o/{name}", found
@@ -161,7 +180,9 @@ class CloudStorage(Service):
         headers = _media_headers(found)
         if packed and "gzip" not in request.header("Accept-Encoding").lower():
             data = gzip.decompress(self._blobs[key].path.read_bytes())
-            return Response(200, data, [*headers, ("Warning", "214 UploadServer gunzipped")])
+            return Response(
+                200, data, [*headers, ("Warning", "214 UploadServer gunzipped")]
+            )
         encoding = (
             [("Content-Encoding", str(found["contentEncoding"]))]
             if found.get("contentEncoding")
@@ -174,12 +195,19 @@ class CloudStorage(Service):
         bucket = request.params["bucket"]
         _check_bucket(bucket)
         begin = f"b/{bucket}/o/"
-        names = [key.removeprefix(begin) for key in self.objects if key.startswith(begin)]
+        names = [
+            key.removeprefix(begin) for key in self.objects if key.startswith(begin)
+        ]
         entries, token = _page(names, request.query)
-        items = [self.objects[begin + name] for name, is_prefix in entries if not is_prefix]
+        items = [
+            self.objects[begin + name] for name, is_prefix in entries if not is_prefix
+        ]
         prefixes = [name for name, is_prefix in entries if is_prefix]
         listing = {"items": items, "prefixes": prefixes, "nextPageToken": token}
-        return {"kind": "storage#objects", **{key: one for key, one in listing.items() if one}}
+        return {
+            "kind": "storage#objects",
+            **{key: one for key, one in listing.items() if one},
+        }
 
     def _delete(self, request: Request) -> Response:
         key, _ = self._found(request)
@@ -194,8 +222,14 @@ class CloudStorage(Service):
         if not isinstance(metadata, dict | None):
             raise ApiError(400, "Invalid value for: metadata", "invalid")
         kept = {} if metadata is None or request.method == "PUT" else found["metadata"]
-        changed = {name: wanted[name] for name in (*SETTABLE, "contentType") if name in wanted}
-        made = {**found, **changed, "metageneration": str(int(found["metageneration"]) + 1)}
+        changed = {
+            name: wanted[name] for name in (*SETTABLE, "contentType") if name in wanted
+        }
+        made = {
+            **found,
+            **changed,
+            "metageneration": str(int(found["metageneration"]) + 1),
+        }
         made["metadata"] = _without_nulls({**kept, **(metadata or {})})
         self.objects[key] = _without_nulls(made)
         return self.objects[key]
@@ -203,17 +237,28 @@ class CloudStorage(Service):
     def _rewrite(self, request: Request) -> Json:
         """A copy, in one step whatever its size."""
         made = self._copied(request)
-        size = {"totalBytesRewritten": made["size"], "objectSize": made["size"], "done": True}
+        size = {
+            "totalBytesRewritten": made["size"],
+            "objectSize": made["size"],
+            "done": True,
+        }
         return {"kind": "storage#rewriteResponse", **size, "resource": made}
 
     def _copied(self, request: Request) -> dict[str, Json]:
         key, found = self._found(request)
-        bucket, name = request.params["destinationBucket"], request.params["destination"]
+        bucket, name = (
+            request.params["destinationBucket"],
+            request.params["destination"],
+        )
         target, changed = f"b/{bucket}/o/{name}", request.json()
         fields = {
-            one: changed[one] for one in (*SETTABLE, "contentType", "metadata") if changed.get(one)
+            one: changed[one]
+            for one in (*SETTABLE, "contentType", "metadata")
+            if changed.get(one)
         }
-        generation = str(max(int(one["generation"]) for one in self.objects.values()) + 1)
+        generation = str(
+            max(int(one["generation"]) for one in self.objects.values()) + 1
+        )
         made = {
             **found,
             **fields,
@@ -241,7 +286,9 @@ def _check_bucket(name: str) -> None:
     tests may use short names.
     """
     parts = name.split(".")
-    too_long = len(name) > (63 if len(parts) == 1 else 222) or any(len(part) > 63 for part in parts)
+    too_long = len(name) > (63 if len(parts) == 1 else 222) or any(
+        len(part) > 63 for part in parts
+    )
     numbers = len(parts) == 4 and all(part.isdigit() for part in parts)
     if (
         not _BUCKET_NAME.fullmatch(name)
@@ -253,7 +300,9 @@ def _check_bucket(name: str) -> None:
         raise ApiError(400, f"Invalid bucket name: '{name}'", "invalid")
 
 
-def _page(names: Iterable[str], query: Mapping[str, str]) -> tuple[list[tuple[str, bool]], str]:
+def _page(
+    names: Iterable[str], query: Mapping[str, str]
+) -> tuple[list[tuple[str, bool]], str]:
     """The page of a listing that the query asks for, and how to ask for the next one.
 
     An entry is a name, and whether it is a prefix that stands for what lies behind a delimiter.
@@ -264,7 +313,9 @@ def _page(names: Iterable[str], query: Mapping[str, str]) -> tuple[list[tuple[st
     for name in names:
         if name.startswith(prefix):
             at = name.find(delimiter, len(prefix)) if delimiter else -1
-            entries.add((name, False) if at < 0 else (name[: at + len(delimiter)], True))
+            entries.add(
+                (name, False) if at < 0 else (name[: at + len(delimiter)], True)
+            )
     size = query.get("maxResults") or str(MAX_PAGE)
     if not size.isdecimal() or not int(size[:9]) > 0:
         raise ApiError(400, f"Invalid value for maxResults: {size}", "invalid")
@@ -299,7 +350,10 @@ def _media_headers(found: dict[str, Json]) -> Headers:
         ("X-Goog-Generation", str(found["generation"])),
         ("X-Goog-Metageneration", str(found["metageneration"])),
         ("X-Goog-Hash", f"crc32c={found['crc32c']},md5={found['md5Hash']}"),
-        ("X-Goog-Stored-Content-Encoding", str(found.get("contentEncoding") or "identity")),
+        (
+            "X-Goog-Stored-Content-Encoding",
+            str(found.get("contentEncoding") or "identity"),
+        ),
         ("X-Goog-Stored-Content-Length", str(found["size"])),
     ]
 
@@ -334,10 +388,15 @@ def _check_digests(request: Request, media: Media) -> None:
     """Refuses (400) bytes that are not those that the metadata, or X-Goog-Hash beside the last of
     them, tell of.
     """
-    stated = [("md5", media.metadata.get("md5Hash")), ("crc32c", media.metadata.get("crc32c"))]
+    stated = [
+        ("md5", media.metadata.get("md5Hash")),
+        ("crc32c", media.metadata.get("crc32c")),
+    ]
     for header in request.headers.get_all("X-Goog-Hash", []):
         parts = (part.strip().partition("=") for part in str(header).split(","))
-        stated += [(name, value) for name, _, value in parts if name in ("md5", "crc32c")]
+        stated += [
+            (name, value) for name, _, value in parts if name in ("md5", "crc32c")
+        ]
     for name, value in stated:
         if value is not None and value != (true := media.blob.base64(name)):
             words = {"md5": "MD5 hash", "crc32c": "CRC32C"}[name]

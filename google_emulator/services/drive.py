@@ -23,9 +23,12 @@ from google_emulator.protocol.uploads import Media, Service, UploadMethod
 
 Condition: TypeAlias = Callable[[Mapping[str, Json]], bool]
 MAX_DEPTH = 20  # parentheses and negations within each other
-_TOKEN = re.compile(r"\s*('(?:[^'\\]|\\.)*'|[()]|<=|>=|!=|[=<>]|\w+)")  # with the blanks before it
+_TOKEN = re.compile(
+    r"\s*('(?:[^'\\]|\\.)*'|[()]|<=|>=|!=|[=<>]|\w+)"
+)  # with the blanks before it
 WRITE = tuple(
-    f"https://www.googleapis.com/auth/{name}" for name in ("drive", "drive.file", "drive.appdata")
+    f"https://www.googleapis.com/auth/{name}"
+    for name in ("drive", "drive.file", "drive.appdata")
 )
 READ = (*WRITE, "https://www.googleapis.com/auth/drive.readonly")
 DEFAULT_FIELDS = "kind,id,name,mimeType"
@@ -84,7 +87,9 @@ class DriveQuery:
         while not parts or self._tokens[:1] == [word]:
             if parts:
                 self._take()
-            parts.append(self._joined(depth, "and") if word == "or" else self._one(depth))
+            parts.append(
+                self._joined(depth, "and") if word == "or" else self._one(depth)
+            )
         join = any if word == "or" else all
         return lambda file: join(part(file) for part in parts)
 
@@ -142,9 +147,21 @@ class Drive(Service):
         self.routes = [
             Route("drive.files.get", "GET", _FILE, self._get, READ, DEFAULT_FIELDS),
             Route("drive.files.list", "GET", _FILES, self._list, READ, LIST_FIELDS),
-            Route("drive.files.create", "POST", _FILES, self._create_empty, WRITE, DEFAULT_FIELDS),
             Route(
-                "drive.files.update", "PATCH", _FILE, self._update_metadata, WRITE, DEFAULT_FIELDS
+                "drive.files.create",
+                "POST",
+                _FILES,
+                self._create_empty,
+                WRITE,
+                DEFAULT_FIELDS,
+            ),
+            Route(
+                "drive.files.update",
+                "PATCH",
+                _FILE,
+                self._update_metadata,
+                WRITE,
+                DEFAULT_FIELDS,
             ),
             Route("drive.files.delete", "DELETE", _FILE, self._delete, WRITE),
             Route("drive.about.get", "GET", "/drive/v3/about", _about, READ),
@@ -173,10 +190,14 @@ class Drive(Service):
             return file
         if file["id"] not in self._blobs:
             raise ApiError(
-                403, "Only files with binary content can be downloaded.", "fileNotDownloadable"
+                403,
+                "Only files with binary content can be downloaded.",
+                "fileNotDownloadable",
             )
         with self._blobs[file["id"]].path.open("rb") as opened:
-            return media_response(request, opened, [("Content-Type", str(file["mimeType"]))])
+            return media_response(
+                request, opened, [("Content-Type", str(file["mimeType"]))]
+            )
 
     def _list(self, request: Request) -> Json:
         """A page of the files that `q` asks for; the newest first, as Drive gives them unless told
@@ -188,7 +209,11 @@ class Drive(Service):
         )
         found = [file for file in reversed(self.files.values()) if condition(file)]
         end = begin + min(_number(request, "pageSize", 100), MAX_PAGE)
-        listing = {"kind": "drive#fileList", "incompleteSearch": False, "files": found[begin:end]}
+        listing = {
+            "kind": "drive#fileList",
+            "incompleteSearch": False,
+            "files": found[begin:end],
+        }
         more = {"nextPageToken": str(end)} if len(found) > end else {}
         return {**listing, **more}
 
@@ -226,7 +251,10 @@ class Drive(Service):
         file = {
             "mimeType": media.metadata.get("mimeType") or media.content_type,
             "size": str(media.blob.size),
-            **{f"{name}Checksum": media.blob.hex(name) for name in ("md5", "sha1", "sha256")},
+            **{
+                f"{name}Checksum": media.blob.hex(name)
+                for name in ("md5", "sha1", "sha256")
+            },
         }
         return self._set(file_id, media.metadata, file)
 
@@ -234,7 +262,9 @@ class Drive(Service):
         self, file_id: str, metadata: dict[str, Json], file: dict[str, Json]
     ) -> dict[str, Json]:
         now = timestamp(self._clock())
-        before = self.files.get(file_id, {"name": "Untitled", "trashed": False, "createdTime": now})
+        before = self.files.get(
+            file_id, {"name": "Untitled", "trashed": False, "createdTime": now}
+        )
         self.files[file_id] = {
             "parents": metadata.get("parents") or [ROOT],
             "modifiedTime": now,
@@ -255,7 +285,8 @@ class Drive(Service):
 
 def _moved(request: Request, file: dict[str, Json]) -> dict[str, Json]:
     added, removed = (
-        request.query.get(name, "").split(",") for name in ("addParents", "removeParents")
+        request.query.get(name, "").split(",")
+        for name in ("addParents", "removeParents")
     )
     parents = [
         *(one for one in file.get("parents", ()) if one not in removed),
@@ -274,12 +305,19 @@ def _number(request: Request, name: str, default: int) -> int:
 def _about(request: Request) -> Json:
     """Who asks, and how much room is left; Drive gives no answer here without `fields`."""
     if not request.query.get("fields"):
-        raise ApiError(400, "The 'fields' parameter is required for this method.", "required")
+        raise ApiError(
+            400, "The 'fields' parameter is required for this method.", "required"
+        )
     user = {
         "kind": "drive#user",
         "displayName": request.account,
         "me": True,
         "emailAddress": request.account,
     }
-    room = {"limit": str(15 << 30), "usage": "0", "usageInDrive": "0", "usageInDriveTrash": "0"}
+    room = {
+        "limit": str(15 << 30),
+        "usage": "0",
+        "usageInDrive": "0",
+        "usageInDriveTrash": "0",
+    }
     return {"kind": "drive#about", "user": user, "storageQuota": room}

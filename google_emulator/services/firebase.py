@@ -36,7 +36,12 @@ MAX_SIZE = 2 << 30
 _APP = "projects/{project}/apps/{app}"
 _RELEASE = f"/v1/{_APP}/releases/{{release}}"
 _NOT_FOUND = "Requested entity was not found."
-_NOTES_MASKS = ("release_notes", "release_notes.text", "releaseNotes", "releaseNotes.text")
+_NOTES_MASKS = (
+    "release_notes",
+    "release_notes.text",
+    "releaseNotes",
+    "releaseNotes.text",
+)
 _DISTRIBUTION: Mapping[str, Rule] = {"testerEmails": [text], "groupAliases": [text]}
 _ID = "firebaseappdistribution.projects.apps.releases"
 
@@ -104,9 +109,21 @@ class AppDistribution(Service):
                 lambda request: processing.look(request.path.removeprefix("/v1/")),
                 SCOPES,
             ),
-            Route(f"{_ID}.get", "GET", _RELEASE, lambda one: self._release(one).shown(), SCOPES),
+            Route(
+                f"{_ID}.get",
+                "GET",
+                _RELEASE,
+                lambda one: self._release(one).shown(),
+                SCOPES,
+            ),
             Route(f"{_ID}.patch", "PATCH", _RELEASE, self._patch, SCOPES),
-            Route(f"{_ID}.distribute", "POST", f"{_RELEASE}:distribute", self._distribute, SCOPES),
+            Route(
+                f"{_ID}.distribute",
+                "POST",
+                f"{_RELEASE}:distribute",
+                self._distribute,
+                SCOPES,
+            ),
             Route(
                 "firebaseappdistribution.projects.groups.get",
                 "GET",
@@ -128,7 +145,9 @@ class AppDistribution(Service):
         not exist, or not in the project of this number.
         """
         if request.header(PREFIX + "Protocol").lower() != "raw":
-            raise ApiError(400, "This upload is spoken to with X-Goog-Upload-Protocol: raw.")
+            raise ApiError(
+                400, "This upload is spoken to with X-Goog-Upload-Protocol: raw."
+            )
         if not request.header(PREFIX + "File-Name"):
             raise ApiError(400, "X-Goog-Upload-File-Name is required.")
         self._check_app(request)
@@ -144,7 +163,9 @@ class AppDistribution(Service):
             raise ApiError(404, _NOT_FOUND)
 
     def _upload(self, request: Request, media: Media) -> dict[str, Json]:
-        task = self._processing.begin("firebaseappdistribution.media.upload", request, media)
+        task = self._processing.begin(
+            "firebaseappdistribution.media.upload", request, media
+        )
         app = f"projects/{task.params['project']}/apps/{task.params['app']}"
         name = f"{app}/releases/-/operations/{task.number}"
         response: dict[str, Json] = {}
@@ -162,7 +183,10 @@ class AppDistribution(Service):
         if kind is None:
             return "The binary is neither an APK nor an Android App Bundle.", {}
         if kind == "bundle" and not self._config.firebase_bundles:
-            return "The app is not linked to Google Play, so that bundles can't be used.", {}
+            return (
+                "The app is not linked to Google Play, so that bundles can't be used.",
+                {},
+            )
         try:
             identity = read_identity(media.blob.path, kind)
         except ApiError as error:
@@ -198,9 +222,13 @@ class AppDistribution(Service):
         release = self._release(request)
         mask = request.query.get("updateMask", "releaseNotes")
         if mask not in _NOTES_MASKS:
-            raise invalid_argument(f"Only the release notes can be updated, not {mask}.")
+            raise invalid_argument(
+                f"Only the release notes can be updated, not {mask}."
+            )
         notes = request.json().get("releaseNotes") or {}
-        release.notes = read_message(notes, {"text": text}, "release.release_notes").get("text", "")
+        release.notes = read_message(
+            notes, {"text": text}, "release.release_notes"
+        ).get("text", "")
         return release.shown()
 
     def _distribute(self, request: Request) -> Json:
@@ -208,7 +236,9 @@ class AppDistribution(Service):
         wanted = read_message(request.json(), _DISTRIBUTION, "request")
         testers, groups = wanted.get("testerEmails", []), wanted.get("groupAliases", [])
         if len(testers) + len(groups) > MAX_RECIPIENTS:
-            raise invalid_argument(f"At most {MAX_RECIPIENTS} testers and groups can be given.")
+            raise invalid_argument(
+                f"At most {MAX_RECIPIENTS} testers and groups can be given."
+            )
         for address in testers:
             if not re.fullmatch(r"[^@\s]+@[^@\s]+\.[^@\s]+", address):
                 raise failed_precondition(f"{address} can be no tester.")
@@ -231,7 +261,9 @@ class AppDistribution(Service):
 
     def _bundle_info(self, request: Request) -> Json:
         self._check_app(request)
-        state = "INTEGRATED" if self._config.firebase_bundles else "PLAY_ACCOUNT_NOT_LINKED"
+        state = (
+            "INTEGRATED" if self._config.firebase_bundles else "PLAY_ACCOUNT_NOT_LINKED"
+        )
         app = f"projects/{request.params['project']}/apps/{request.params['app']}"
         return {"name": f"{app}/aabInfo", "integrationState": state}
 

@@ -44,12 +44,15 @@ class PlayGames(Service):
         }
         kept = self.images.setdefault(f"{resource}/{image_type}", made)
         if media:
-            kept["url"] = f"https://lh3.googleusercontent.com/{media.blob.hex('sha256')[:32]}"
+            kept["url"] = (
+                f"https://lh3.googleusercontent.com/{media.blob.hex('sha256')[:32]}"
+            )
         return kept
 
 
 def _check_type(request: Request, _: object = None) -> None:
     if request.params["type"] not in IMAGE_TYPES:
         raise ApiError(
-            400, f"Invalid value at 'image_type' (TYPE_ENUM), \"{request.params['type']}\""
+            400,
+            f"Invalid value at 'image_type' (TYPE_ENUM), \"{request.params['type']}\"",
         )

@@ -34,7 +34,19 @@ SEND = (*MODIFY, _AUTH + "send", _AUTH + "compose")
 INSERT = (*MODIFY, _AUTH + "insert")
 COMPOSE = (*MODIFY, _AUTH + "compose")
 # Some of them; archives that hold such a file are not looked into.
-BLOCKED = (".apk", ".bat", ".cmd", ".com", ".dll", ".dmg", ".exe", ".jar", ".js", ".msi", ".vbs")
+BLOCKED = (
+    ".apk",
+    ".bat",
+    ".cmd",
+    ".com",
+    ".dll",
+    ".dmg",
+    ".exe",
+    ".jar",
+    ".js",
+    ".msi",
+    ".vbs",
+)
 SEND_LIMIT, INSERT_LIMIT = 36_700_160, 157_286_400  # bytes
 USERS = "/gmail/v1/users/{user}"
 DRAFT = USERS + "/drafts/{draft}"
@@ -57,7 +69,11 @@ class Gmail(Service):
         import_ = self._arrive("import", "INBOX", "UNREAD")
         self.routes = [
             Route(
-                "gmail.users.messages.send", "POST", USERS + "/messages/send", self._raw(send), SEND
+                "gmail.users.messages.send",
+                "POST",
+                USERS + "/messages/send",
+                self._raw(send),
+                SEND,
             ),
             Route(
                 "gmail.users.messages.import",
@@ -81,7 +97,11 @@ class Gmail(Service):
                 MODIFY,
             ),
             Route(
-                "gmail.users.drafts.send", "POST", USERS + "/drafts/send", self._send_draft, COMPOSE
+                "gmail.users.drafts.send",
+                "POST",
+                USERS + "/drafts/send",
+                self._send_draft,
+                COMPOSE,
             ),
             Route(
                 "gmail.users.drafts.create",
@@ -91,25 +111,41 @@ class Gmail(Service):
                 COMPOSE,
             ),
             Route(
-                "gmail.users.drafts.update", "PUT", DRAFT, self._raw(self._update_draft), COMPOSE
+                "gmail.users.drafts.update",
+                "PUT",
+                DRAFT,
+                self._raw(self._update_draft),
+                COMPOSE,
             ),
             Route("gmail.users.drafts.get", "GET", DRAFT, self._get_draft, COMPOSE),
         ]
         self.uploads = [
             _upload("messages.send", "/messages/send", send, SEND),
-            _upload("messages.import", "/messages/import", import_, INSERT, limit=INSERT_LIMIT),
+            _upload(
+                "messages.import",
+                "/messages/import",
+                import_,
+                INSERT,
+                limit=INSERT_LIMIT,
+            ),
             _upload("messages.insert", "/messages", insert, INSERT, limit=INSERT_LIMIT),
             _upload("drafts.send", "/drafts/send", self._send_replaced_draft, COMPOSE),
             _upload("drafts.create", "/drafts", self._create_draft, COMPOSE),
             replace(
-                _upload("drafts.update", "/drafts/{draft}", self._update_draft, COMPOSE),
+                _upload(
+                    "drafts.update", "/drafts/{draft}", self._update_draft, COMPOSE
+                ),
                 check=lambda request, _: self._draft(request, request.params["draft"]),
                 methods=("PUT",),
             ),
         ]
 
     def _message(
-        self, request: Request, media: Media, metadata: dict[str, Json], labels: list[str]
+        self,
+        request: Request,
+        media: Media,
+        metadata: dict[str, Json],
+        labels: list[str],
     ) -> dict[str, Json]:
         headers = _read_headers(media.blob)
         number = f"{next(self._numbers):016x}"
@@ -119,7 +155,11 @@ class Gmail(Service):
             "labelIds": metadata.get("labelIds", labels),
             "user": _user(request),
             "from": str(headers.get("From", "")),
-            "to": [str(one) for name in ("To", "Cc", "Bcc") for one in headers.get_all(name, [])],
+            "to": [
+                str(one)
+                for name in ("To", "Cc", "Bcc")
+                for one in headers.get_all(name, [])
+            ],
             "subject": str(headers.get("Subject", "")),
             "size": media.blob.size,
             "sha256": media.blob.hex("sha256"),
@@ -174,7 +214,10 @@ class Gmail(Service):
     def _get_message(self, request: Request) -> Json:
         _user(request)
         return _shown(
-            _found({message["id"]: message for message in self.messages}, request.params["message"])
+            _found(
+                {message["id"]: message for message in self.messages},
+                request.params["message"],
+            )
         )
 
     def _draft(self, request: Request, draft_id: str) -> dict[str, Json]:
@@ -184,7 +227,9 @@ class Gmail(Service):
     def _set_draft(
         self, request: Request, draft_id: str, media: Media, action: str
     ) -> dict[str, Json]:
-        message = self._message(request, media, _object(media.metadata.get("message")), ["DRAFT"])
+        message = self._message(
+            request, media, _object(media.metadata.get("message")), ["DRAFT"]
+        )
         self.drafts[draft_id] = {"id": draft_id, "message": message}
         self.effects[action] += 1
         return {"id": draft_id, "message": _shown(message)}
@@ -199,7 +244,9 @@ class Gmail(Service):
     def _send_replaced_draft(self, request: Request, media: Media) -> dict[str, Json]:
         """Sends a draft with these bytes in place of its own."""
         draft = self._draft(request, str(media.metadata.get("id", "")))
-        message = self._message(request, media, _object(media.metadata.get("message")), ["SENT"])
+        message = self._message(
+            request, media, _object(media.metadata.get("message")), ["SENT"]
+        )
         return self._deliver_draft(draft["id"], message)
 
     def _send_draft(self, request: Request) -> Json:
@@ -211,7 +258,9 @@ class Gmail(Service):
             self._deliver_draft(draft["id"], {**draft["message"], "labelIds": ["SENT"]})
         )
 
-    def _deliver_draft(self, draft_id: str, message: dict[str, Json]) -> dict[str, Json]:
+    def _deliver_draft(
+        self, draft_id: str, message: dict[str, Json]
+    ) -> dict[str, Json]:
         sent = self._deliver(message, "draft-send")
         del self.drafts[draft_id]
         return sent
@@ -226,7 +275,8 @@ def _read_headers(blob: Blob) -> Message:
     with blob.path.open("rb") as file:
         head = file.read(HEADER_LIMIT)
     end = min(
-        (at for mark in (b"\r\n\r\n", b"\n\n") if (at := head.find(mark)) >= 0), default=len(head)
+        (at for mark in (b"\r\n\r\n", b"\n\n") if (at := head.find(mark)) >= 0),
+        default=len(head),
     )
     message = BytesHeaderParser().parsebytes(head[:end] + b"\r\n\r\n")
     if not message.keys():
@@ -278,7 +328,12 @@ def _shown(message: dict[str, Json]) -> dict[str, Json]:
 
 
 def _upload(
-    name: str, path: str, finish: Finish, scopes: tuple[str, ...], *, limit: int = SEND_LIMIT
+    name: str,
+    path: str,
+    finish: Finish,
+    scopes: tuple[str, ...],
+    *,
+    limit: int = SEND_LIMIT,
 ) -> UploadMethod:
     return UploadMethod(
         f"gmail.users.{name}",

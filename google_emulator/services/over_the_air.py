@@ -25,7 +25,13 @@ class OverTheAir(Service):
         self._config = config
         path = "/v1/deployments/{deployment}/packages"
         self.routes = [
-            Route("androidovertheair.deployments.packages.list", "GET", path, self._list, SCOPES)
+            Route(
+                "androidovertheair.deployments.packages.list",
+                "GET",
+                path,
+                self._list,
+                SCOPES,
+            )
         ]
         self.uploads = [
             UploadMethod(
@@ -45,7 +51,11 @@ class OverTheAir(Service):
         view = request.query.get("view", "BASIC")
         if view not in VIEWS:
             raise ApiError(400, f"Invalid value at 'view' (TYPE_ENUM), \"{view}\"")
-        there = [one for one in self.packages if one["deployment"] == request.params["deployment"]]
+        there = [
+            one
+            for one in self.packages
+            if one["deployment"] == request.params["deployment"]
+        ]
         shown = [_resource(one, detailed=view == "DETAILED") for one in there]
         return {"packages": shown} if shown else {}
 
@@ -55,14 +65,23 @@ class OverTheAir(Service):
                 raise ApiError(400, "The package is not a zip file.")
         digest = media.blob.hex("sha256")
         name = f"{digest[:20]}{len(self.packages):04x}.zip"
-        made = {**media.metadata, "name": name, "size": media.blob.size, "sha256": digest}
+        made = {
+            **media.metadata,
+            "name": name,
+            "size": media.blob.size,
+            "sha256": digest,
+        }
         self.packages.append({**made, "error": self._config.package_error})
         return {}
 
 
 def _resource(package: dict[str, Json], *, detailed: bool) -> dict[str, Json]:
     """A package as the API shows it; what became of its upload is among the details."""
-    state = {"uploadState": "FAILURE", "uploadError": package["error"]} if package["error"] else {}
+    state = (
+        {"uploadState": "FAILURE", "uploadError": package["error"]}
+        if package["error"]
+        else {}
+    )
     details = {"sizeBytes": str(package["size"]), "uploadState": "SUCCESS", **state}
     shown = {"name": package["name"], "title": package["package_title"]}
     return {**shown, "details": details} if detailed else shown

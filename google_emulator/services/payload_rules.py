@@ -15,7 +15,12 @@ from typing import TypeAlias
 
 from google_emulator.http.response import ApiError, Json, invalid_argument
 
-_BOOLEANS: Mapping[bool | str, bool] = {True: True, False: False, "true": True, "false": False}
+_BOOLEANS: Mapping[bool | str, bool] = {
+    True: True,
+    False: False,
+    "true": True,
+    "false": False,
+}
 
 
 @dataclass(frozen=True)
@@ -46,7 +51,11 @@ def _whole(bits: int) -> Callable[[Json], int | None]:
             number = int(value) if value.is_integer() else None
         else:
             number = value if type(value) is int else None
-        return number if number is not None and -(1 << bits - 1) <= number < 1 << bits - 1 else None
+        return (
+            number
+            if number is not None and -(1 << bits - 1) <= number < 1 << bits - 1
+            else None
+        )
 
     return read
 
@@ -62,20 +71,31 @@ def _number(value: Json) -> float | None:
 
 
 def _duration(value: Json) -> str | None:
-    return value if isinstance(value, str) and re.fullmatch(r"-?\d+(\.\d{1,9})?s", value) else None
+    return (
+        value
+        if isinstance(value, str) and re.fullmatch(r"-?\d+(\.\d{1,9})?s", value)
+        else None
+    )
 
 
-text = ScalarRule("TYPE_STRING", lambda value: value if isinstance(value, str) else None)
+text = ScalarRule(
+    "TYPE_STRING", lambda value: value if isinstance(value, str) else None
+)
 int32 = ScalarRule("TYPE_INT32", _whole(32))
 int64 = ScalarRule("TYPE_INT64", _whole(64))
 double = ScalarRule("TYPE_DOUBLE", _number)
 boolean = ScalarRule(
-    "TYPE_BOOL", lambda value: _BOOLEANS.get(value) if isinstance(value, (bool, str)) else None
+    "TYPE_BOOL",
+    lambda value: _BOOLEANS.get(value) if isinstance(value, (bool, str)) else None,
 )
-duration = ScalarRule("type.googleapis.com/google.protobuf.Duration", _duration)  # `-14400s`
+duration = ScalarRule(
+    "type.googleapis.com/google.protobuf.Duration", _duration
+)  # `-14400s`
 
 
-def read_message(value: Json, rule: Mapping[str, Rule], path: str = "") -> dict[str, Json]:
+def read_message(
+    value: Json, rule: Mapping[str, Rule], path: str = ""
+) -> dict[str, Json]:
     """The fields that are given. `path` is the message's name in Google's refusals. Raises
     `ApiError` 400.
     """
@@ -89,7 +109,9 @@ def read_message(value: Json, rule: Mapping[str, Rule], path: str = "") -> dict[
         if field not in rule:
             raise _unknown(f"{path}.{name}".lstrip("."), "Cannot find field.")
         if one is not None:
-            found[field] = _read(one, rule[field], f"{path}.{_snake_case(field)}".lstrip("."))
+            found[field] = _read(
+                one, rule[field], f"{path}.{_snake_case(field)}".lstrip(".")
+            )
     return found
 
 

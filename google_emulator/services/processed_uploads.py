@@ -65,7 +65,9 @@ class Processing:
         rules = self._config.processing
         given = rules[method] if method in rules else rules.get("*") or {}
         rule = ProcessingRule.read(given)
-        return Task(method, self._count, dict(request.params), media, rule.looks, rule.error)
+        return Task(
+            method, self._count, dict(request.params), media, rule.looks, rule.error
+        )
 
     def keep(self, name: str, task: Task, shown: Shown) -> dict[str, Json]:
         """The first answer about a task, which is asked about by this name from now on."""
@@ -130,7 +132,9 @@ class ArtifactRegistry(Service):
         self, method: str, collection: str, request: Request, media: Media
     ) -> dict[str, Json]:
         task = self._processing.begin(method, request, media)
-        project = f"projects/{task.params['project']}/locations/{task.params['location']}"
+        project = (
+            f"projects/{task.params['project']}/locations/{task.params['location']}"
+        )
         name = f"{project}/operations/{task.number}"
         parent = f"{project}/repositories/{task.params['repository']}"
         artifact: dict[str, Json] = {"name": f"{parent}/{collection}/{task.number}"}
@@ -177,8 +181,13 @@ class Checks(Service):
         task = self._processing.begin("checks.media.upload", request, media)
         app = f"accounts/{task.params['account']}/apps/{task.params['app']}"
         name = f"{app}/operations/{task.number}"
-        report = {"name": f"{app}/reports/{task.number}", "appBundle": {"version": "1.0"}}
-        return self._processing.keep(name, task, lambda task: operation(name, task, report))
+        report = {
+            "name": f"{app}/reports/{task.number}",
+            "appBundle": {"version": "1.0"},
+        }
+        return self._processing.keep(
+            name, task, lambda task: operation(name, task, report)
+        )
 
 
 class ChromeWebStore(Service):
@@ -195,12 +204,19 @@ class ChromeWebStore(Service):
         )
         self.uploads = [
             UploadMethod(
-                name, f"/upload{path}", finish, methods=(verb,), scopes=(), limit=MAX_PACKAGE
+                name,
+                f"/upload{path}",
+                finish,
+                methods=(verb,),
+                scopes=(),
+                limit=MAX_PACKAGE,
             )
             for name, path, verb, finish in methods
         ]
         self.routes = [
-            Route("chromewebstore.items.get", "GET", f"{items}/{{item}}", self._get, ()),
+            Route(
+                "chromewebstore.items.get", "GET", f"{items}/{{item}}", self._get, ()
+            ),
             Route(
                 "chromewebstore.publishers.items.fetchStatus",
                 "GET",
@@ -217,7 +233,10 @@ class ChromeWebStore(Service):
 
         def shown(task: Task) -> dict[str, Json]:
             state = task.state("IN_PROGRESS", "SUCCESS", "FAILURE")
-            told: dict[str, Json] = {"kind": "chromewebstore#item", "uploadState": state}
+            told: dict[str, Json] = {
+                "kind": "chromewebstore#item",
+                "uploadState": state,
+            }
             # An item that could not be made has no id.
             if state != "FAILURE" or verb == "update":
                 told["id"] = item
@@ -244,7 +263,9 @@ class ChromeWebStore(Service):
         return self._processing.keep(name, task, shown)
 
     def _status(self, request: Request) -> Json:
-        name = f"publishers/{request.params['publisher']}/items/{request.params['item']}"
+        name = (
+            f"publishers/{request.params['publisher']}/items/{request.params['item']}"
+        )
         told = self._processing.look(name)
         state = told.pop("uploadState")
         return {**told, "lastAsyncUploadState": state}
@@ -257,14 +278,22 @@ class BigQuery(Service):
         self._processing = processing
         jobs = "/bigquery/v2/projects/{project}/jobs"
         self.uploads = [
-            UploadMethod("bigquery.jobs.insert", f"/upload{jobs}", self._insert, scopes=())
+            UploadMethod(
+                "bigquery.jobs.insert", f"/upload{jobs}", self._insert, scopes=()
+            )
         ]
-        self.routes = [Route("bigquery.jobs.get", "GET", f"{jobs}/{{job}}", self._get, ())]
+        self.routes = [
+            Route("bigquery.jobs.get", "GET", f"{jobs}/{{job}}", self._get, ())
+        ]
 
     def _insert(self, request: Request, media: Media) -> dict[str, Json]:
         task = self._processing.begin("bigquery.jobs.insert", request, media)
         project = task.params["project"]
-        reference = {"projectId": project, "jobId": f"job_{task.number}", "location": "EU"}
+        reference = {
+            "projectId": project,
+            "jobId": f"job_{task.number}",
+            "location": "EU",
+        }
 
         def shown(task: Task) -> dict[str, Json]:
             status: dict[str, Json] = {"state": task.state("RUNNING", "DONE", "DONE")}
@@ -312,13 +341,17 @@ class Analytics(Service):
                 "analytics.management.uploads.get",
                 "GET",
                 f"{path}/{{upload}}",
-                lambda request: processing.look(f"analytics/{request.params['upload']}"),
+                lambda request: processing.look(
+                    f"analytics/{request.params['upload']}"
+                ),
                 (),
             )
         ]
 
     def _begin(self, request: Request, media: Media) -> dict[str, Json]:
-        task = self._processing.begin("analytics.management.uploads.uploadData", request, media)
+        task = self._processing.begin(
+            "analytics.management.uploads.uploadData", request, media
+        )
 
         def shown(task: Task) -> dict[str, Json]:
             told: dict[str, Json] = {
@@ -387,7 +420,11 @@ class YouTube(Service):
             told = {**snippet, "status": task.state("syncing", "serving", "failed")}
             if told["status"] == "failed":
                 told["failureReason"] = task.error
-            return {"kind": "youtube#caption", "id": f"caption{task.number}", "snippet": told}
+            return {
+                "kind": "youtube#caption",
+                "id": f"caption{task.number}",
+                "snippet": told,
+            }
 
         return self._processing.keep(f"caption{task.number}", task, shown)
 

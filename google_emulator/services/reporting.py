@@ -70,13 +70,19 @@ _PERIOD = EnumRule(
     ("AGGREGATION_PERIOD_UNSPECIFIED", "HOURLY", "DAILY", "FULL_RANGE"),
 )
 _REQUEST: Mapping[str, Rule] = {
-    "timelineSpec": {"aggregationPeriod": _PERIOD, "startTime": _DATE_TIME, "endTime": _DATE_TIME},
+    "timelineSpec": {
+        "aggregationPeriod": _PERIOD,
+        "startTime": _DATE_TIME,
+        "endTime": _DATE_TIME,
+    },
     "dimensions": [text],
     "metrics": [text],
     "filter": text,
     "pageSize": int32,
     "pageToken": text,
-    "userCohort": EnumRule(_TYPES + "UserCohort", ("USER_COHORT_UNSPECIFIED", *COHORTS)),
+    "userCohort": EnumRule(
+        _TYPES + "UserCohort", ("USER_COHORT_UNSPECIFIED", *COHORTS)
+    ),
 }
 
 
@@ -105,11 +111,14 @@ def read_query(body: Mapping[str, Json], metric_set: MetricSet) -> MetricsQuery:
     cohort: str = given.get("userCohort", COHORTS[0])
     cohort = cohort if cohort in COHORTS else COHORTS[0]
     dimensions, metrics = _names(given, "dimensions"), _names(given, "metrics")
-    allowed = OS_BETA_DIMENSIONS if cohort == "OS_BETA" else set(DIMENSIONS) - {"osBuild"}
+    allowed = (
+        OS_BETA_DIMENSIONS if cohort == "OS_BETA" else set(DIMENSIONS) - {"osBuild"}
+    )
     for name in dimensions:
         if name not in allowed:
             raise invalid_argument(
-                f"Dimension {name} is not supported with the user cohort {cohort}.", "dimensions"
+                f"Dimension {name} is not supported with the user cohort {cohort}.",
+                "dimensions",
             )
     for metric in metrics:
         _, days = metric_set.metrics.get(metric, ("", 0))
@@ -119,7 +128,8 @@ def read_query(body: Mapping[str, Json], metric_set: MetricSet) -> MetricsQuery:
             )
         if days > 1 and not period.daily:
             raise invalid_argument(
-                f"Metric {metric} is not supported in {period.name} granularity.", "metrics"
+                f"Metric {metric} is not supported in {period.name} granularity.",
+                "metrics",
             )
     size = given.get("pageSize", 0)
     if size < 0:
@@ -128,7 +138,9 @@ def read_query(body: Mapping[str, Json], metric_set: MetricSet) -> MetricsQuery:
         raise invalid_argument("The emulator supports no filter.", "filter")
     page_size = min(size or DEFAULT_PAGE, MAX_PAGE)
     page_token = given.get("pageToken", "")
-    return MetricsQuery(period, start, end, metrics, dimensions, cohort, page_size, page_token)
+    return MetricsQuery(
+        period, start, end, metrics, dimensions, cohort, page_size, page_token
+    )
 
 
 def _names(given: Mapping[str, Json], field: str) -> tuple[str, ...]:
@@ -147,10 +159,16 @@ def _timeline(spec: Mapping[str, Json]) -> tuple[AggregationPeriod, int, int]:
             "timeline_spec.aggregation_period",
         )
     if not {"startTime", "endTime"} <= spec.keys():
-        raise invalid_argument("The start and the end time are required.", "timeline_spec")
-    start, end = (period.point_of(_time(spec[name], period)) for name in ("startTime", "endTime"))
+        raise invalid_argument(
+            "The start and the end time are required.", "timeline_spec"
+        )
+    start, end = (
+        period.point_of(_time(spec[name], period)) for name in ("startTime", "endTime")
+    )
     if start >= end:
-        raise invalid_argument("The start time must be before the end time.", "timeline_spec")
+        raise invalid_argument(
+            "The start time must be before the end time.", "timeline_spec"
+        )
     return period, start, end
 
 
@@ -158,7 +176,10 @@ def _time(written: Mapping[str, Json], period: AggregationPeriod) -> datetime:
     """The civil time at which a point begins. Raises `ApiError` 400 unless it is aligned, and in
     the period's zone.
     """
-    zone, offset = written.get("timeZone", {}).get("id", period.zone), written.get("utcOffset")
+    zone, offset = (
+        written.get("timeZone", {}).get("id", period.zone),
+        written.get("utcOffset"),
+    )
     if zone != period.zone or not (
         offset is None or (not period.daily and float(offset[:-1]) == 0)
     ):
@@ -179,7 +200,14 @@ def _time(written: Mapping[str, Json], period: AggregationPeriod) -> datetime:
 
 
 REPORTING_SCOPE = "https://www.googleapis.com/auth/playdeveloperreporting"
-PARAMETERS = {"alt", "prettyPrint", "fields", "key", "quotaUser", "$.xgafv"}  # of every method
+PARAMETERS = {
+    "alt",
+    "prettyPrint",
+    "fields",
+    "key",
+    "quotaUser",
+    "$.xgafv",
+}  # of every method
 # Only versions are scripted, so every other dimension has a single value.
 ONLY_VALUES = {"stringValue": "UNKNOWN", "int64Value": "0"}
 
@@ -190,7 +218,9 @@ class ReportingApi(Service):
     def __init__(self, vitals: VitalsStore, config: Config) -> None:
         self._vitals = vitals
         self._config = config
-        self.routes = [route for metric_set in METRIC_SETS for route in self._routes(metric_set)]
+        self.routes = [
+            route for metric_set in METRIC_SETS for route in self._routes(metric_set)
+        ]
 
     def _routes(self, metric_set: MetricSet) -> list[Route]:
         method = f"playdeveloperreporting.vitals.{metric_set.method}"
@@ -201,7 +231,9 @@ class ReportingApi(Service):
         )
         return [
             Route(f"{method}.get", "GET", path, get, (REPORTING_SCOPE,)),
-            Route(f"{method}.query", "POST", path + ":query", query, (REPORTING_SCOPE,)),
+            Route(
+                f"{method}.query", "POST", path + ":query", query, (REPORTING_SCOPE,)
+            ),
         ]
 
     def _get(self, request: Request, metric_set: MetricSet) -> Response:
@@ -224,7 +256,9 @@ class ReportingApi(Service):
                 "available.",
                 "timeline_spec.end_time",
             )
-        return json_response(_page(_rows(vitals, query, metric_set), query, vitals, request))
+        return json_response(
+            _page(_rows(vitals, query, metric_set), query, vitals, request)
+        )
 
     def _opened(self, request: Request) -> AppVitals:
         """The vitals of the request's app. Raises `ApiError` where it can't be seen, or the API is
@@ -251,7 +285,10 @@ class ReportingApi(Service):
 
 
 def _page(
-    rows: list[dict[str, Json]], query: MetricsQuery, vitals: AppVitals, request: Request
+    rows: list[dict[str, Json]],
+    query: MetricsQuery,
+    vitals: AppVitals,
+    request: Request,
 ) -> dict[str, Json]:
     """One page; its token holds the next row's number, and a digest of the request that it
     continues.
@@ -267,26 +304,36 @@ def _page(
     start = 0
     if query.page_token:
         try:
-            made_for, _, offset = base64.urlsafe_b64decode(query.page_token).decode().partition(":")
+            made_for, _, offset = (
+                base64.urlsafe_b64decode(query.page_token).decode().partition(":")
+            )
             start = int(offset)
         except ValueError:
             raise invalid_argument("The page token is invalid.", "page_token") from None
         if made_for != digest:
-            message = "All other parameters must match the call that provided the page token."
+            message = (
+                "All other parameters must match the call that provided the page token."
+            )
             raise invalid_argument(message, "page_token")
     end = start + min(query.page_size, vitals.page_size)
     page: dict[str, Json] = {"rows": rows[start:end]} if rows[start:end] else {}
     if end < len(rows):
-        page["nextPageToken"] = base64.urlsafe_b64encode(f"{digest}:{end}".encode()).decode()
+        page["nextPageToken"] = base64.urlsafe_b64encode(
+            f"{digest}:{end}".encode()
+        ).decode()
     return page
 
 
-def _rows(vitals: AppVitals, query: MetricsQuery, metric_set: MetricSet) -> list[dict[str, Json]]:
+def _rows(
+    vitals: AppVitals, query: MetricsQuery, metric_set: MetricSet
+) -> list[dict[str, Json]]:
     """Every MetricsRow of the response, by time and then by version, without those that have too
     few users.
     """
     cohort = {
-        code: one for code, one in sorted(vitals.versions.items()) if one.cohort == query.cohort
+        code: one
+        for code, one in sorted(vitals.versions.items())
+        if one.cohort == query.cohort
     }
     slices = (
         [[code] for code in cohort]
@@ -304,13 +351,16 @@ def _rows(vitals: AppVitals, query: MetricsQuery, metric_set: MetricSet) -> list
                 continue
             values = _dimension_values(part[0])
             names = [name for name in query.metrics if name not in vitals.missing]
-            metrics = [_metric(name, metric_set, versions, point, query) for name in names]
+            metrics = [
+                _metric(name, metric_set, versions, point, query) for name in names
+            ]
             rows.append(
                 {
                     "aggregationPeriod": query.period.name,
                     "startTime": query.period.write(point),
                     "dimensions": [
-                        {"dimension": one, DIMENSIONS[one]: values[one]} for one in query.dimensions
+                        {"dimension": one, DIMENSIONS[one]: values[one]}
+                        for one in query.dimensions
                     ],
                     "metrics": metrics,
                 }
@@ -333,7 +383,9 @@ def _measured(
     by_point = []
     for point in points:
         found = [
-            one for version in versions if (one := version.at(point, query.period)) is not None
+            one
+            for version in versions
+            if (one := version.at(point, query.period)) is not None
         ]
         by_point += [merged(found)] if found else []
     return merged(by_point) if by_point else None
@@ -348,21 +400,36 @@ def _metric(
 ) -> dict[str, Json]:
     """The MetricValue of a metric that the set is known to have, at a point with data."""
     rate, days = metric_set.metrics[name]
-    measured = _measured(versions, range(point - days + 1, point + 1), query) or {PEOPLE: 0.0}
+    measured = _measured(versions, range(point - days + 1, point + 1), query) or {
+        PEOPLE: 0.0
+    }
     if rate == USERS:
-        return {"metric": name, "decimalValue": {"value": str(rounded_users(measured[PEOPLE]))}}
+        return {
+            "metric": name,
+            "decimalValue": {"value": str(rounded_users(measured[PEOPLE]))},
+        }
     return {"metric": name, "decimalValue": _decimal(measured[rate])}
 
 
 def rounded_users(users: float) -> int:
     """Users to the nearest multiple of 10, 100, 1,000 or 1,000,000: coarser, the more there are."""
     step = (
-        10 if users < 1000 else 100 if users < 10_000 else 1000 if users < 10_000_000 else 1_000_000
+        10
+        if users < 1000
+        else 100
+        if users < 10_000
+        else 1000
+        if users < 10_000_000
+        else 1_000_000
     )
     return int(users / step + 0.5) * step
 
 
 def _decimal(value: float) -> dict[str, Json]:
     """A google.type.Decimal: a share with at most eight places, without zeros at its end."""
-    text = format(Decimal(repr(value)).quantize(Decimal("1e-8")), "f").rstrip("0").rstrip(".")
+    text = (
+        format(Decimal(repr(value)).quantize(Decimal("1e-8")), "f")
+        .rstrip("0")
+        .rstrip(".")
+    )
     return {"value": text or "0"}

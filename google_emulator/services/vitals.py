@@ -19,7 +19,11 @@ from google_emulator.http.response import Json
 
 USERS = "distinctUsers"
 VERSION_CODE = "versionCode"
-AVERAGES = {"": 1, "7dUserWeighted": 7, "28dUserWeighted": 28}  # suffix of a metric's name: days
+AVERAGES = {
+    "": 1,
+    "7dUserWeighted": 7,
+    "28dUserWeighted": 28,
+}  # suffix of a metric's name: days
 COHORTS = ("OS_PUBLIC", "OS_BETA", "APP_TESTERS")  # the first is the default
 OS_BETA_DIMENSIONS = (VERSION_CODE, "osBuild")
 _STRINGS = (
@@ -70,13 +74,17 @@ class MetricSet:
     def metrics(self) -> dict[str, tuple[str, int]]:
         """Its metrics by name: the rate (or the users) that each shows, and over how many days."""
         averages = {
-            rate + suffix: (rate, days) for rate in self.rates for suffix, days in AVERAGES.items()
+            rate + suffix: (rate, days)
+            for rate in self.rates
+            for suffix, days in AVERAGES.items()
         }
         return {USERS: (USERS, 1), **averages}
 
 
 METRIC_SETS = (
-    MetricSet("crashRateMetricSet", "crashrate", ("userPerceivedCrashRate", "crashRate")),
+    MetricSet(
+        "crashRateMetricSet", "crashrate", ("userPerceivedCrashRate", "crashRate")
+    ),
     MetricSet("anrRateMetricSet", "anrrate", ("userPerceivedAnrRate", "anrRate")),
 )
 RATES = tuple(rate for metric_set in METRIC_SETS for rate in metric_set.rates)
@@ -95,19 +103,29 @@ class AggregationPeriod:
     def point_at(self, seconds: float) -> int:
         """The point in which a time (seconds since the epoch) lies."""
         return self.point_of(
-            datetime.fromtimestamp(seconds, ZoneInfo(self.zone) if self.daily else timezone.utc)
+            datetime.fromtimestamp(
+                seconds, ZoneInfo(self.zone) if self.daily else timezone.utc
+            )
         )
 
     def point_of(self, time: datetime) -> int:
         """The point that begins at this civil time."""
-        return time.toordinal() if self.daily else int((time - _EPOCH) // timedelta(hours=1))
+        return (
+            time.toordinal()
+            if self.daily
+            else int((time - _EPOCH) // timedelta(hours=1))
+        )
 
     def write(self, point: int) -> dict[str, Json]:
         """The point's beginning as google.type.DateTime; hours are left out where they are 0, as by
         Google.
         """
-        begin = date.fromordinal(point) if self.daily else _EPOCH + timedelta(hours=point)
-        hours = {"hours": begin.hour} if isinstance(begin, datetime) and begin.hour else {}
+        begin = (
+            date.fromordinal(point) if self.daily else _EPOCH + timedelta(hours=point)
+        )
+        hours = (
+            {"hours": begin.hour} if isinstance(begin, datetime) and begin.hour else {}
+        )
         return {
             "year": begin.year,
             "month": begin.month,
@@ -139,7 +157,8 @@ class Series:
         if point < self.start:
             return None
         return {
-            name: many[min(point - self.start, len(many) - 1)] for name, many in self.values.items()
+            name: many[min(point - self.start, len(many) - 1)]
+            for name, many in self.values.items()
         }
 
 
@@ -175,9 +194,12 @@ class AppVitals:
     """Everything scripted of one app. Each field is a key of the JSON, and documented there."""
 
     freshness_days: int | None = setting(
-        1, "days between the end of the latest day with data and today's beginning; null: no DAILY"
+        1,
+        "days between the end of the latest day with data and today's beginning; null: no DAILY",
     )
-    freshness_hours: int | None = setting(3, "the same in hours, for HOURLY; null: none is told")
+    freshness_hours: int | None = setting(
+        3, "the same in hours, for HOURLY; null: none is told"
+    )
     min_users: int = setting(10, "slices with fewer users are left out")
     page_size: int = setting(10_000, "the most rows of a page, whatever was asked for")
     missing: tuple[str, ...] = setting((), "metrics that no row has")
@@ -199,8 +221,13 @@ class AppVitals:
         _check_keys(script, [one.name for one in fields(self)], "in vitals")
         values = dict(script)
         if values.get("down", "") not in OUTAGES:
-            raise ValueError(f"down is one of {', '.join(filter(None, OUTAGES))}, or empty")
-        read = {int(code): _version(one, now) for code, one in values.get("versions", {}).items()}
+            raise ValueError(
+                f"down is one of {', '.join(filter(None, OUTAGES))}, or empty"
+            )
+        read = {
+            int(code): _version(one, now)
+            for code, one in values.get("versions", {}).items()
+        }
         values |= {
             "versions": {**self.versions, **read},
             "missing": tuple(values.get("missing", self.missing)),
@@ -222,7 +249,8 @@ class VitalsStore:
         """
         now = self._clock()
         changed = {
-            package: self.of(package).changed(script, now) for package, script in scripts.items()
+            package: self.of(package).changed(script, now)
+            for package, script in scripts.items()
         }
         self._apps.update(changed)
 
@@ -251,7 +279,9 @@ def _version(script: Mapping[str, Json], now: float) -> VersionSeries:
     cohort = script.get("cohort", COHORTS[0])
     if cohort not in COHORTS:
         raise ValueError(f"cohort is one of {', '.join(COHORTS)}")
-    values = {name: _list(name, script[name]) for name in (PEOPLE, *RATES) if name in script}
+    values = {
+        name: _list(name, script[name]) for name in (PEOPLE, *RATES) if name in script
+    }
     # What is not scripted follows from what is: every user-perceived event is an event; without
     # any, none.
     for perceived, every in (metric_set.rates for metric_set in METRIC_SETS):
@@ -273,14 +303,20 @@ def _list(name: str, value: Json) -> list[float]:
     """
     values = value if isinstance(value, list) else [value]
     highest = float("inf") if name == PEOPLE else 1
-    numbers = all(isinstance(one, (int, float)) and not isinstance(one, bool) for one in values)
+    numbers = all(
+        isinstance(one, (int, float)) and not isinstance(one, bool) for one in values
+    )
     if not values or not numbers or not all(0 <= one <= highest for one in values):
         expected = "a number of users" if name == PEOPLE else "a share from 0 to 1"
         raise ValueError(f"{name} is {expected}, or a list of such")
     return values
 
 
-def _check_keys(values: Mapping[str, Json], known: Sequence[str] | set[str], where: str) -> None:
+def _check_keys(
+    values: Mapping[str, Json], known: Sequence[str] | set[str], where: str
+) -> None:
     if unknown := sorted(set(values) - set(known)):
         names = known if isinstance(known, Sequence) else sorted(known)
-        raise ValueError(f"unknown key {', '.join(unknown)} {where}; there are: {', '.join(names)}")
+        raise ValueError(
+            f"unknown key {', '.join(unknown)} {where}; there are: {', '.join(names)}"
+        )

@@ -40,14 +40,19 @@ def _parser() -> argparse.ArgumentParser:
     for name, title in (("bundle", "an Android App Bundle"), ("apk", "an APK")):
         app = commands.add_parser(name, help=title)
         app.add_argument(
-            "--package", default="com.example.app", help="package name (com.example.app)"
+            "--package",
+            default="com.example.app",
+            help="package name (com.example.app)",
         )
         app.add_argument(
             "--version-code", type=int, default=1, help="version code, below 2**64 (1)"
         )
         app.add_argument("--version-name", default="1.0", help="version name (1.0)")
         app.add_argument(
-            "--size", type=_size, default=0, help="size of the file, in bytes, KiB, MiB or GiB"
+            "--size",
+            type=_size,
+            default=0,
+            help="size of the file, in bytes, KiB, MiB or GiB",
         )
         app.add_argument(
             "--sparse",
@@ -57,13 +62,19 @@ def _parser() -> argparse.ArgumentParser:
         app.add_argument(
             "--unsigned", action="store_true", help="leave the files of a signature out"
         )
-        app.add_argument("--debuggable", action="store_true", help="make it a debug build")
+        app.add_argument(
+            "--debuggable", action="store_true", help="make it a debug build"
+        )
     image = commands.add_parser("image", help="a PNG of one color")
     image.add_argument("--width", type=int, default=512, help="pixels (512)")
     image.add_argument("--height", type=int, default=512, help="pixels (512)")
-    image.add_argument("--color", type=_color, default="808080", help="in hexadecimal (808080)")
     image.add_argument(
-        "--alpha", action="store_true", help="32 bits a pixel, as for an icon, instead of 24"
+        "--color", type=_color, default="808080", help="in hexadecimal (808080)"
+    )
+    image.add_argument(
+        "--alpha",
+        action="store_true",
+        help="32 bits a pixel, as for an icon, instead of 24",
     )
     for command in commands.choices.values():
         command.add_argument(
@@ -75,7 +86,11 @@ def _parser() -> argparse.ArgumentParser:
 def _make(options: argparse.Namespace) -> None:
     if options.command == "image":
         make_image(
-            options.out, options.width, options.height, color=options.color, alpha=options.alpha
+            options.out,
+            options.width,
+            options.height,
+            color=options.color,
+            alpha=options.alpha,
         )
         return
     make = make_bundle if options.command == "bundle" else make_apk

@@ -77,7 +77,12 @@ def make_apk(
 
 
 def make_image(
-    path: Path, width: int, height: int, *, color: tuple[int, int, int] = GREY, alpha: bool = False
+    path: Path,
+    width: int,
+    height: int,
+    *,
+    color: tuple[int, int, int] = GREY,
+    alpha: bool = False,
 ) -> None:
     """Writes a PNG of `width` times `height` pixels in one color (red, green and blue, 0 to 255
     each).
@@ -96,11 +101,21 @@ def make_image(
     pixel = bytes(color) + (b"\xff" if alpha else b"")
     kind = _TRUECOLOR_ALPHA if alpha else _TRUECOLOR
     header = struct.pack(">2I5B", width, height, 8, kind, 0, 0, 0)
-    pixels = zlib.compress((b"\0" + pixel * width) * height, 1)  # 0: a row without a filter
+    pixels = zlib.compress(
+        (b"\0" + pixel * width) * height, 1
+    )  # 0: a row without a filter
     path.write_bytes(
-        _PNG_SIGNATURE + _chunk(b"IHDR", header) + _chunk(b"IDAT", pixels) + _chunk(b"IEND", b"")
+        _PNG_SIGNATURE
+        + _chunk(b"IHDR", header)
+        + _chunk(b"IDAT", pixels)
+        + _chunk(b"IEND", b"")
     )
 
 
 def _chunk(kind: bytes, data: bytes) -> bytes:
-    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    return (
+        struct.pack(">I", len(data))
+        + kind
+        + data
+        + struct.pack(">I", zlib.crc32(kind + data))
+    )

@@ -8,7 +8,14 @@ from collections.abc import Mapping, Sequence
 from google_emulator.specimens.manifests import ANDROID, field, number
 
 _DISTRIBUTION = "http://schemas.android.com/apk/distribution"
-_DENSITIES = {"ldpi": 120, "mdpi": 160, "hdpi": 240, "xhdpi": 320, "xxhdpi": 480, "xxxhdpi": 640}
+_DENSITIES = {
+    "ldpi": 120,
+    "mdpi": 160,
+    "hdpi": 240,
+    "xhdpi": 320,
+    "xxhdpi": 480,
+    "xxxhdpi": 640,
+}
 _PACKAGE_ID = 0x7F
 
 
@@ -27,9 +34,13 @@ def bundle_contents(
 
     What fills them does not compress and is the same each time.
     """
-    names = ["classes.dex", *(f"classes{index}.dex" for index in range(2, dex + 1))][:dex]
+    names = ["classes.dex", *(f"classes{index}.dex" for index in range(2, dex + 1))][
+        :dex
+    ]
     files = {f"base/dex/{name}": b"dex\n035\0" + _filling(name, size) for name in names}
-    files["base/root/META-INF/services/com.example.Service"] = b"com.example.Implementation\n"
+    files["base/root/META-INF/services/com.example.Service"] = (
+        b"com.example.Implementation\n"
+    )
     files["base/assets/data.bin"] = _filling("data", size)
     for abi in abis:
         files[f"base/lib/{abi}/libapp.so"] = b"\x7fELF" + _filling(abi, size)
@@ -39,7 +50,9 @@ def bundle_contents(
     if pictures or languages:
         files["base/resources.pb"] = _resource_table(pictures, languages)
     for pack in asset_packs:
-        files[f"{pack}/manifest/AndroidManifest.xml"] = _asset_pack_manifest(package, pack)
+        files[f"{pack}/manifest/AndroidManifest.xml"] = _asset_pack_manifest(
+            package, pack
+        )
         files[f"{pack}/assets/level.bin"] = _filling(pack, size)
     return files
 
@@ -61,7 +74,9 @@ def _resource_table(pictures: Mapping[str, str], languages: Sequence[str]) -> by
 
 
 def _type(identity: int, name: str, entry: bytes) -> bytes:
-    return field(3, field(1, number(1, identity)) + field(2, name.encode()) + field(3, entry))
+    return field(
+        3, field(1, number(1, identity)) + field(2, name.encode()) + field(3, entry)
+    )
 
 
 def _entry(name: str, values: Sequence[bytes]) -> bytes:
@@ -83,14 +98,19 @@ def _asset_pack_manifest(package: str, name: str) -> bytes:
     """The manifest of an asset pack that is fetched on demand."""
     namespaces = _namespace("android", ANDROID) + _namespace("dist", _DISTRIBUTION)
     split = field(4, field(2, b"split") + field(3, name.encode()))
-    kind = field(4, field(1, _DISTRIBUTION.encode()) + field(2, b"type") + field(3, b"asset-pack"))
+    kind = field(
+        4,
+        field(1, _DISTRIBUTION.encode()) + field(2, b"type") + field(3, b"asset-pack"),
+    )
     on_demand = field(2, _DISTRIBUTION.encode()) + field(3, b"on-demand")
     delivery = field(2, _DISTRIBUTION.encode()) + field(3, b"delivery")
     delivery += field(5, field(1, on_demand))
     module = field(2, _DISTRIBUTION.encode()) + field(3, b"module") + kind
     module += field(5, field(1, delivery))
     own = field(4, field(2, b"package") + field(3, package.encode()))
-    return field(1, namespaces + field(3, b"manifest") + own + split + field(5, field(1, module)))
+    return field(
+        1, namespaces + field(3, b"manifest") + own + split + field(5, field(1, module))
+    )
 
 
 def _namespace(prefix: str, uri: str) -> bytes:

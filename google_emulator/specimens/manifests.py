@@ -61,10 +61,13 @@ Element: TypeAlias = tuple[str, Mapping[str, Value]]
 def _elements(version_code: int, version_name: str, build: Build) -> list[Element]:
     """The root, with versionCodeMajor only where the code needs it, and what stands below it."""
     if not 0 <= version_code <= MAX_VERSION_CODE:
-        raise ValueError(f"a version code is between 0 and {MAX_VERSION_CODE}, not {version_code}")
+        raise ValueError(
+            f"a version code is between 0 and {MAX_VERSION_CODE}, not {version_code}"
+        )
     low, high = version_code & LOW_32, version_code >> 32
     features: list[Element] = [
-        ("uses-feature", {"name": name, "required": on}) for name, on in build.features.items()
+        ("uses-feature", {"name": name, "required": on})
+        for name, on in build.features.items()
     ]
     flags = {"debuggable": build.debuggable, "testOnly": build.test_only}
     return [
@@ -85,7 +88,10 @@ def _elements(version_code: int, version_name: str, build: Build) -> list[Elemen
         ),
         *(("uses-permission", {"name": name}) for name in build.permissions),
         *features,
-        ("application", {"hasCode": False, **{name: True for name, on in flags.items() if on}}),
+        (
+            "application",
+            {"hasCode": False, **{name: True for name, on in flags.items() if on}},
+        ),
     ]
 
 
@@ -96,10 +102,15 @@ def manifest_proto(
     namespace = field(1, field(1, b"android") + field(2, ANDROID.encode()))
     own = field(4, field(2, b"package") + field(3, package.encode()))
     root, *children = (
-        _proto_element(*element) for element in _elements(version_code, version_name, build)
+        _proto_element(*element)
+        for element in _elements(version_code, version_name, build)
     )
     return field(
-        1, namespace + root + own + b"".join(field(5, field(1, child)) for child in children)
+        1,
+        namespace
+        + root
+        + own
+        + b"".join(field(5, field(1, child)) for child in children),
     )
 
 
@@ -145,7 +156,12 @@ def attribute(name: str, value: str, resource_id: int, item: bytes | None) -> by
 
 NO_STRING = 0xFFFFFFFF  # no string, no comment
 STRING_POOL, XML, RESOURCE_MAP = 0x0001, 0x0003, 0x0180
-NAMESPACE_START, NAMESPACE_END, ELEMENT_START, ELEMENT_END = 0x0100, 0x0101, 0x0102, 0x0103
+NAMESPACE_START, NAMESPACE_END, ELEMENT_START, ELEMENT_END = (
+    0x0100,
+    0x0101,
+    0x0102,
+    0x0103,
+)
 _STRING, _INTEGER, _BOOLEAN = 0x03, 0x10, 0x12
 _UTF8_FLAG = 1 << 8
 
@@ -162,7 +178,9 @@ def manifest_axml(
     do.
     """
     elements = _elements(version_code, version_name, build)
-    ids = {name: RESOURCE_IDS[name] for _, attributes in elements for name in attributes}
+    ids = {
+        name: RESOURCE_IDS[name] for _, attributes in elements for name in attributes
+    }
     values = [
         value
         for _, attributes in elements
@@ -172,14 +190,19 @@ def manifest_axml(
     # The names of attributes come first, in the order of their ids; what is written the same is the
     # same string.
     strings = list(
-        dict.fromkeys([*ids, "android", ANDROID, "package", package, *dict(elements), *values])
+        dict.fromkeys(
+            [*ids, "android", ANDROID, "package", package, *dict(elements), *values]
+        )
     )
     at = {text: index for index, text in enumerate(strings)}
-    own = struct.pack("<3IHBBI", NO_STRING, at["package"], at[package], 8, 0, _STRING, at[package])
+    own = struct.pack(
+        "<3IHBBI", NO_STRING, at["package"], at[package], 8, 0, _STRING, at[package]
+    )
     scope = struct.pack("<2I", at["android"], at[ANDROID])
     (_, root), *children = elements
     body = b"".join(
-        _axml_element(at, name, _attributes(at, attributes)) for name, attributes in children
+        _axml_element(at, name, _attributes(at, attributes))
+        for name, attributes in children
     )
     content = (
         string_pool(strings, utf16=utf16)
@@ -200,16 +223,18 @@ def _attributes(at: Mapping[str, int], attributes: Mapping[str, Value]) -> list[
             raw, kind, data = at[value], _STRING, at[value]
         elif isinstance(value, bool):
             kind, data = _BOOLEAN, LOW_32 if value else 0
-        written.append(struct.pack("<3IHBBI", at[ANDROID], at[name], raw, 8, 0, kind, data))
+        written.append(
+            struct.pack("<3IHBBI", at[ANDROID], at[name], raw, 8, 0, kind, data)
+        )
     return written
 
 
 def _axml_element(
     at: Mapping[str, int], name: str, attributes: Sequence[bytes], body: bytes = b""
 ) -> bytes:
-    start = struct.pack("<2I6H", NO_STRING, at[name], 20, 20, len(attributes), 0, 0, 0) + b"".join(
-        attributes
-    )
+    start = struct.pack(
+        "<2I6H", NO_STRING, at[name], 20, 20, len(attributes), 0, 0, 0
+    ) + b"".join(attributes)
     return (
         event(ELEMENT_START, start)
         + body
@@ -219,7 +244,11 @@ def _axml_element(
 
 def chunk(kind: int, header: bytes, body: bytes) -> bytes:
     """A chunk of binary XML or of a resource table, with its header."""
-    return struct.pack("<2HI", kind, 8 + len(header), 8 + len(header) + len(body)) + header + body
+    return (
+        struct.pack("<2HI", kind, 8 + len(header), 8 + len(header) + len(body))
+        + header
+        + body
+    )
 
 
 def event(kind: int, body: bytes) -> bytes:

@@ -18,7 +18,10 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-RELEASE, DEBUG = "Specimen Release", "Android Debug"  # common names of the two kinds of keys
+RELEASE, DEBUG = (
+    "Specimen Release",
+    "Android Debug",
+)  # common names of the two kinds of keys
 V2, V3, V3_1 = 0x7109871A, 0xF05368C0, 0x1B93AD61
 _ROTATION, _ECDSA_SHA256, _CHUNK = 0x3BA06F8C, 0x0201, 1 << 20
 
@@ -33,8 +36,15 @@ _SEQUENCE, _SET, _INTEGER, _BITS, _OCTETS, _NULL, _UTF8, _TIME = (
     0x17,
 )
 _OID = 0x06
-_COMMON_NAME, _ORGANIZATION, _COUNTRY = b"\x55\x04\x03", b"\x55\x04\x0a", b"\x55\x04\x06"
-_RSA, _RSA_SHA256 = b"\x2a\x86\x48\x86\xf7\x0d\x01\x01\x01", b"\x2a\x86\x48\x86\xf7\x0d\x01\x01\x0b"
+_COMMON_NAME, _ORGANIZATION, _COUNTRY = (
+    b"\x55\x04\x03",
+    b"\x55\x04\x0a",
+    b"\x55\x04\x06",
+)
+_RSA, _RSA_SHA256 = (
+    b"\x2a\x86\x48\x86\xf7\x0d\x01\x01\x01",
+    b"\x2a\x86\x48\x86\xf7\x0d\x01\x01\x0b",
+)
 _DATA, _SIGNED_DATA = (
     b"\x2a\x86\x48\x86\xf7\x0d\x01\x07\x01",
     b"\x2a\x86\x48\x86\xf7\x0d\x01\x07\x02",
@@ -52,7 +62,9 @@ def der(tag: int, *contents: bytes) -> bytes:
     return bytes([tag, 0x80 | len(length)]) + length + content
 
 
-def certificate(common_name: str = RELEASE, *, serial: int = 1, issuer: str = "") -> bytes:
+def certificate(
+    common_name: str = RELEASE, *, serial: int = 1, issuer: str = ""
+) -> bytes:
     """An X.509 certificate, self-issued unless an issuer is named."""
     tbs = der(
         _SEQUENCE,
@@ -97,10 +109,14 @@ def jar_signature(
     lines = [b"Manifest-Version: 1.0\r\n\r\n"]
     for name, data in files:
         digest = base64.b64encode(hashlib.sha256(data).digest())
-        lines.append(b"Name: %b\r\nSHA-256-Digest: %b\r\n\r\n" % (name.encode(), digest))
+        lines.append(
+            b"Name: %b\r\nSHA-256-Digest: %b\r\n\r\n" % (name.encode(), digest)
+        )
     manifest = b"".join(lines)
     digest = base64.b64encode(hashlib.sha256(manifest).digest())
-    signature = b"Signature-Version: 1.0\r\nSHA-256-Digest-Manifest: %b\r\n\r\n" % digest
+    signature = (
+        b"Signature-Version: 1.0\r\nSHA-256-Digest-Manifest: %b\r\n\r\n" % digest
+    )
     block = pkcs7(certificate(signer), issuer=signer)
     return [
         ("META-INF/MANIFEST.MF", manifest),
@@ -116,7 +132,9 @@ def scheme_value(*signers: Sequence[bytes], scheme: int = V2) -> bytes:
     return _prefixed(*(_prefixed(_block_signer(chain, scheme)) for chain in signers))
 
 
-def with_signing_block(apk: bytes, *pairs: tuple[int, bytes], size: int | None = None) -> bytes:
+def with_signing_block(
+    apk: bytes, *pairs: tuple[int, bytes], size: int | None = None
+) -> bytes:
     """The APK with an APK Signing Block of these ids and values before its directory; `size` is
     what it claims.
     """
@@ -131,7 +149,9 @@ def with_signing_block(apk: bytes, *pairs: tuple[int, bytes], size: int | None =
     return apk[:directory] + block + end
 
 
-def signed_apk(apk: bytes, schemes: Mapping[int, str], lineage: Sequence[str] = ()) -> bytes:
+def signed_apk(
+    apk: bytes, schemes: Mapping[int, str], lineage: Sequence[str] = ()
+) -> bytes:
     """An APK whose signatures hold: `schemes` are the signers' common names by scheme.
 
     The newest scheme proves the rotation through the `lineage`, the oldest name first and its own
@@ -147,7 +167,12 @@ def signed_apk(apk: bytes, schemes: Mapping[int, str], lineage: Sequence[str] = 
         attributes = b""
         if lineage and scheme == newest:
             attributes = _prefixed(struct.pack("<I", _ROTATION) + _rotation(lineage))
-        pairs.append((scheme, _prefixed(_prefixed(_real_signer(name, scheme, digest, attributes)))))
+        pairs.append(
+            (
+                scheme,
+                _prefixed(_prefixed(_real_signer(name, scheme, digest, attributes))),
+            )
+        )
     return with_signing_block(apk, *pairs)
 
 
@@ -155,9 +180,13 @@ def _real_signer(name: str, scheme: int, digest: bytes, attributes: bytes) -> by
     levels = {V2: (), V3: (24, 32), V3_1: (33, 0x7FFFFFFF)}[scheme]
     sdks = b"".join(struct.pack("<I", level) for level in levels)
     digests = _prefixed(_prefixed(struct.pack("<I", _ECDSA_SHA256), _prefixed(digest)))
-    signed = digests + _prefixed(_prefixed(certificate(name))) + sdks + _prefixed(attributes)
+    signed = (
+        digests + _prefixed(_prefixed(certificate(name))) + sdks + _prefixed(attributes)
+    )
     signature = _key(name).sign(signed, ec.ECDSA(SHA256()))
-    signatures = _prefixed(_prefixed(struct.pack("<I", _ECDSA_SHA256), _prefixed(signature)))
+    signatures = _prefixed(
+        _prefixed(struct.pack("<I", _ECDSA_SHA256), _prefixed(signature))
+    )
     return _prefixed(signed) + sdks + signatures + _prefixed(_public_key(name))
 
 
@@ -165,10 +194,14 @@ def _rotation(lineage: Sequence[str]) -> bytes:
     """A proof of rotation: each certificate with the signature of the one before it."""
     nodes, parent = b"", ""
     for name in lineage:
-        signed = _prefixed(certificate(name)) + struct.pack("<I", _ECDSA_SHA256 if parent else 0)
+        signed = _prefixed(certificate(name)) + struct.pack(
+            "<I", _ECDSA_SHA256 if parent else 0
+        )
         signature = _key(parent).sign(signed, ec.ECDSA(SHA256())) if parent else b""
         nodes += _prefixed(
-            _prefixed(signed) + struct.pack("<2I", 0x17, _ECDSA_SHA256) + _prefixed(signature)
+            _prefixed(signed)
+            + struct.pack("<2I", 0x17, _ECDSA_SHA256)
+            + _prefixed(signature)
         )
         parent = name
     return struct.pack("<I", 1) + nodes
@@ -177,11 +210,15 @@ def _rotation(lineage: Sequence[str]) -> bytes:
 def _content_digest(sections: Sequence[bytes]) -> bytes:
     """The SHA-256 over the digests of the chunks of each section."""
     chunks = [
-        section[at : at + _CHUNK] for section in sections for at in range(0, len(section), _CHUNK)
+        section[at : at + _CHUNK]
+        for section in sections
+        for at in range(0, len(section), _CHUNK)
     ]
     top = hashlib.sha256(b"\x5a" + struct.pack("<I", len(chunks)))
     for chunk in chunks:
-        top.update(hashlib.sha256(b"\xa5" + struct.pack("<I", len(chunk)) + chunk).digest())
+        top.update(
+            hashlib.sha256(b"\xa5" + struct.pack("<I", len(chunk)) + chunk).digest()
+        )
     return top.digest()
 
 
@@ -193,7 +230,9 @@ def _key(common_name: str) -> ec.EllipticCurvePrivateKey:
 
 def _public_key(common_name: str) -> bytes:
     return (
-        _key(common_name).public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+        _key(common_name)
+        .public_key()
+        .public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
     )
 
 
@@ -215,8 +254,15 @@ def _algorithm(oid: bytes) -> bytes:
 
 
 def _name(common_name: str) -> bytes:
-    parts = ((_COUNTRY, b"US"), (_ORGANIZATION, b"Android"), (_COMMON_NAME, common_name.encode()))
+    parts = (
+        (_COUNTRY, b"US"),
+        (_ORGANIZATION, b"Android"),
+        (_COMMON_NAME, common_name.encode()),
+    )
     return der(
         _SEQUENCE,
-        *(der(_SET, der(_SEQUENCE, der(_OID, oid), der(_UTF8, text))) for oid, text in parts),
+        *(
+            der(_SET, der(_SEQUENCE, der(_OID, oid), der(_UTF8, text)))
+            for oid, text in parts
+        ),
     )

@@ -96,7 +96,12 @@ class StoredEntry:
 
 
 def write_zip(
-    path: Path, files: Iterable[tuple[str, bytes]], payload: str, size_bytes: int, *, sparse: bool
+    path: Path,
+    files: Iterable[tuple[str, bytes]],
+    payload: str,
+    size_bytes: int,
+    *,
+    sparse: bool,
 ) -> None:
     """Writes the files and a payload of this name that makes the zip `size_bytes` bytes long, or as
     short as it can be.
@@ -104,15 +109,21 @@ def write_zip(
     `sparse` leaves the payload a hole, which takes no room on disk and reads as zeros. Raises
     `OSError`.
     """
-    entries = [StoredEntry(name, len(data), zlib.crc32(data), data) for name, data in files]
+    entries = [
+        StoredEntry(name, len(data), zlib.crc32(data), data) for name, data in files
+    ]
     wide = size_bytes >= _FULL
     empty = [*entries, StoredEntry(payload, 0, 0, None, wide)]
-    overhead = sum(len(entry.local()) + entry.size for entry in empty) + len(_directory(empty, 0))
+    overhead = sum(len(entry.local()) + entry.size for entry in empty) + len(
+        _directory(empty, 0)
+    )
     length = max(0, size_bytes - overhead)
     if sparse:
         crc = crc32_of_zeros(length)
     else:
-        crc = functools.reduce(lambda value, block: zlib.crc32(block, value), _payload(length), 0)
+        crc = functools.reduce(
+            lambda value, block: zlib.crc32(block, value), _payload(length), 0
+        )
     entries.append(StoredEntry(payload, length, crc, None, wide))
     with path.open("wb") as file:
         for entry in entries:
@@ -139,7 +150,9 @@ def _directory(entries: list[StoredEntry], at: int) -> bytes:
         offset += len(entry.local()) + entry.size
     length, count, wide = len(out), len(entries), entries[-1].wide
     if wide:
-        out += struct.pack("<4sQ2H2I4Q", b"PK\6\6", 44, 45, 45, 0, 0, count, count, length, at)
+        out += struct.pack(
+            "<4sQ2H2I4Q", b"PK\6\6", 44, 45, 45, 0, 0, count, count, length, at
+        )
         out += struct.pack("<4sIQI", b"PK\6\7", 0, at + length, 1)
     return out + struct.pack(
         "<4s4H2IH", b"PK\5\6", 0, 0, count, count, length, _FULL if wide else at, 0

@@ -72,9 +72,13 @@ FILES_WITHOUT_TOKEN = {  # what an earlier job or the machine may have left besi
     "key-in-base64": base64.b64encode(json.dumps(service_account()).encode()).decode(),
     "private-key": pem(),
     "user": json.dumps(USER),
-    "client": json.dumps({"installed": {"client_id": "1.apps", "client_secret": "GOCSPX-secret"}}),
+    "client": json.dumps(
+        {"installed": {"client_id": "1.apps", "client_secret": "GOCSPX-secret"}}
+    ),
     "netrc": "machine github.com login ann password hunter2\n",
-    "aws": "[default]\naws_access_key_id = AKIA\naws_secret_access_key = " + "a" * 40 + "\n",
+    "aws": "[default]\naws_access_key_id = AKIA\naws_secret_access_key = "
+    + "a" * 40
+    + "\n",
     "npmrc": "//registry.npmjs.org/:_authToken=npm_0123\n",
     "pypirc": "[pypi]\nusername = __token__\npassword = pypi-0123\n",
     "docker": json.dumps({"auths": {"ghcr.io": {"auth": "YW5uOmh1bnRlcjI="}}}),
@@ -200,8 +204,12 @@ AWS_URLS = {
     },
     "region-from-user-data": {"region_url": f"{METADATA}/latest/user-data"},
     "region-with-a-query": {"region_url": f"{AWS_SOURCE['region_url']}?x"},
-    "url-elsewhere": {"url": "https://evil.example/latest/meta-data/iam/security-credentials"},
-    "url-on-loopback": {"url": f"http://{RECORDER}/latest/meta-data/iam/security-credentials"},
+    "url-elsewhere": {
+        "url": "https://evil.example/latest/meta-data/iam/security-credentials"
+    },
+    "url-on-loopback": {
+        "url": f"http://{RECORDER}/latest/meta-data/iam/security-credentials"
+    },
     "url-with-another-path": {"url": f"{METADATA}/latest/meta-data"},
     "url-with-a-port": {
         "url": "http://169.254.169.254:8080/latest/meta-data/iam/security-credentials"
@@ -209,9 +217,15 @@ AWS_URLS = {
     "url-on-another-link-local-host": {
         "url": "http://169.254.170.2/latest/meta-data/iam/security-credentials"
     },
-    "session-elsewhere": {"imdsv2_session_token_url": "http://evil.example/latest/api/token"},
-    "session-by-another-path": {"imdsv2_session_token_url": f"{METADATA}/latest/api/other"},
-    "two-hosts": {"imdsv2_session_token_url": "http://[fd00:ec2::254]/latest/api/token"},
+    "session-elsewhere": {
+        "imdsv2_session_token_url": "http://evil.example/latest/api/token"
+    },
+    "session-by-another-path": {
+        "imdsv2_session_token_url": f"{METADATA}/latest/api/other"
+    },
+    "two-hosts": {
+        "imdsv2_session_token_url": "http://[fd00:ec2::254]/latest/api/token"
+    },
     "sts-elsewhere": {
         "regional_cred_verification_url": "https://evil.example?Action=GetCallerIdentity"
     },
@@ -227,7 +241,9 @@ AWS_URLS = {
     },
     "another-version": {"environment_id": "aws2"},
 }
-COMMAND = {"executable": {"command": f"curl http://{RECORDER}/", "timeout_millis": 5000}}
+COMMAND = {
+    "executable": {"command": f"curl http://{RECORDER}/", "timeout_millis": 5000}
+}
 ALLOWED = {"GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES": "1"}
 TOKEN_URIS = {
     "another-host": "https://evil.example/token",
@@ -245,24 +261,38 @@ def every() -> Iterator[Hostile]:
         yield Hostile(f"token_url-{name}", "token_url", external(token_url=url))
     for name, url in IMPERSONATIONS.items():
         changed = external(service_account_impersonation_url=url)
-        yield Hostile(f"impersonation-{name}", "service_account_impersonation_url", changed)
+        yield Hostile(
+            f"impersonation-{name}", "service_account_impersonation_url", changed
+        )
     written = dict.fromkeys(IN_THE_WORKSPACE, "secret")
     for name, path in FILES.items():
         yield Hostile(
-            f"file-{name}", "`file`", external(credential_source={"file": path}), files=written
+            f"file-{name}",
+            "`file`",
+            external(credential_source={"file": path}),
+            files=written,
         )
     for name, url in URLS.items():
         yield Hostile(f"url-{name}", "`url`", external(credential_source={"url": url}))
     for name, headers in HEADERS.items():
         source = {"url": AZURE, "headers": headers}
-        yield Hostile(f"headers-{name}", "`headers`", external(credential_source=source))
+        yield Hostile(
+            f"headers-{name}", "`headers`", external(credential_source=source)
+        )
     for name, changes in AWS_URLS.items():
-        changed = external(subject_token_type=AWS, credential_source={**AWS_SOURCE, **changes})
+        changed = external(
+            subject_token_type=AWS, credential_source={**AWS_SOURCE, **changes}
+        )
         expected = "metadata server" if name == "two-hosts" else next(iter(changes))
         yield Hostile(f"aws-{name}", expected, changed)
     for region in ("evil.example/", "eu-central-1.evil.example/x", "x@evil.example"):
         signed = external(subject_token_type=AWS, credential_source=AWS_SOURCE)
-        yield Hostile(f"variable-aws-region-{region}", "AWS_REGION", signed, {"AWS_REGION": region})
+        yield Hostile(
+            f"variable-aws-region-{region}",
+            "AWS_REGION",
+            signed,
+            {"AWS_REGION": region},
+        )
     yield from _others()
 
 
@@ -270,7 +300,9 @@ def _others() -> Iterator[Hostile]:
     """Commands, certificates, token endpoints of keys, and variables alone."""
     command = json.dumps(external(credential_source=COMMAND))
     variable = "GOOGLE_APPLICATION_CREDENTIALS"
-    yield Hostile("command-in-a-variable", "`executable`", environ={variable: command, **ALLOWED})
+    yield Hostile(
+        "command-in-a-variable", "`executable`", environ={variable: command, **ALLOWED}
+    )
     in_file = {"login.json": command}
     yield Hostile(
         "command-in-the-workspace",
@@ -280,20 +312,38 @@ def _others() -> Iterator[Hostile]:
     )
     named = {"credentials": "login.json"}
     yield Hostile(
-        "command-named-by-input", "`executable`", environ=ALLOWED, inputs=named, files=in_file
+        "command-named-by-input",
+        "`executable`",
+        environ=ALLOWED,
+        inputs=named,
+        files=in_file,
     )
     two = {"file": "token.jwt", **COMMAND}
-    yield Hostile("two-sources", "`credential_source`", external(credential_source=two), ALLOWED)
-    yield Hostile("no-source", "`credential_source`", external(credential_source={"x": "y"}))
+    yield Hostile(
+        "two-sources", "`credential_source`", external(credential_source=two), ALLOWED
+    )
+    yield Hostile(
+        "no-source", "`credential_source`", external(credential_source={"x": "y"})
+    )
     for name in ("certificate_config_location", "trust_chain_path"):
-        certificate = {"use_default_certificate_config": True, name: "/proc/self/environ"}
+        certificate = {
+            "use_default_certificate_config": True,
+            name: "/proc/self/environ",
+        }
         yield Hostile(
-            f"certificate-{name}", name, external(credential_source={"certificate": certificate})
+            f"certificate-{name}",
+            name,
+            external(credential_source={"certificate": certificate}),
         )
-    default = external(credential_source={"certificate": {"use_default_certificate_config": True}})
+    default = external(
+        credential_source={"certificate": {"use_default_certificate_config": True}}
+    )
     certificates = "GOOGLE_API_CERTIFICATE_CONFIG"
     yield Hostile(
-        "variable-certificate", certificates, default, {certificates: "/proc/self/environ"}
+        "variable-certificate",
+        certificates,
+        default,
+        {certificates: "/proc/self/environ"},
     )
     pair = {"cert_path": ".ssh/cert.pem", "key_path": ".ssh/key.pem"}
     files = {
@@ -301,18 +351,27 @@ def _others() -> Iterator[Hostile]:
         **dict.fromkeys(pair.values(), "of another"),
     }
     yield Hostile(
-        "gcloud-certificate", "`cert_path`", default, {"CLOUDSDK_CONFIG": "sdk"}, files=files
+        "gcloud-certificate",
+        "`cert_path`",
+        default,
+        {"CLOUDSDK_CONFIG": "sdk"},
+        files=files,
     )
     for name, content in FILES_WITHOUT_TOKEN.items():
         info = external(credential_source={"file": "token.txt"})
-        yield Hostile(f"{name}-as-token", "contains no token", info, files={"token.txt": content})
+        yield Hostile(
+            f"{name}-as-token", "contains no token", info, files={"token.txt": content}
+        )
     of_json = {
         "file": "key.json",
         "format": {"type": "json", "subject_token_field_name": "private_key"},
     }
     key = {"key.json": json.dumps(service_account())}
     yield Hostile(
-        "key-in-json-as-token", "contains no token", external(credential_source=of_json), files=key
+        "key-in-json-as-token",
+        "contains no token",
+        external(credential_source=of_json),
+        files=key,
     )
     for name, url in TOKEN_URIS.items():
         yield Hostile(f"key-{name}", "token_uri", service_account(url))
@@ -320,10 +379,14 @@ def _others() -> Iterator[Hostile]:
     nested = {
         "type": "impersonated_service_account",
         "service_account_impersonation_url": f"https://iamcredentials.googleapis.com{BY_IAM}",
-        "source_credentials": external(credential_source={"file": "/proc/self/environ"}),
+        "source_credentials": external(
+            credential_source={"file": "/proc/self/environ"}
+        ),
     }
     yield Hostile("nested-file", "`file`", nested)
-    yield Hostile("another-universe", "universe_domain", external(universe_domain="evil.example"))
+    yield Hostile(
+        "another-universe", "universe_domain", external(universe_domain="evil.example")
+    )
     for name in ("GCE_METADATA_HOST", "GCE_METADATA_ROOT", "GCE_METADATA_IP"):
         for host in (
             RECORDER,
@@ -333,12 +396,17 @@ def _others() -> Iterator[Hostile]:
         ):
             yield Hostile(f"variable-{name}-{host}", name, environ={name: host})
     yield Hostile(
-        "variable-mds", "GCE_METADATA_MTLS_MODE", environ={"GCE_METADATA_MTLS_MODE": "strict"}
+        "variable-mds",
+        "GCE_METADATA_MTLS_MODE",
+        environ={"GCE_METADATA_MTLS_MODE": "strict"},
     )
     login = json.dumps(external(token_url="https://evil.example/v1/token"))
     gcloud = {"gcloud/application_default_credentials.json": login}
     yield Hostile(
-        "variable-cloudsdk", "token_url", environ={"CLOUDSDK_CONFIG": "gcloud"}, files=gcloud
+        "variable-cloudsdk",
+        "token_url",
+        environ={"CLOUDSDK_CONFIG": "gcloud"},
+        files=gcloud,
     )
     keyless = {"workload-identity-provider": PROVIDER, "service-account": ACCOUNT}
     for url in (
@@ -352,7 +420,10 @@ def _others() -> Iterator[Hostile]:
             "ACTIONS_ID_TOKEN_REQUEST_TOKEN": "runner-secret-token",
         }
         yield Hostile(
-            f"variable-oidc-{url}", "ACTIONS_ID_TOKEN_REQUEST_URL", environ=asked, inputs=keyless
+            f"variable-oidc-{url}",
+            "ACTIONS_ID_TOKEN_REQUEST_URL",
+            environ=asked,
+            inputs=keyless,
         )
     yield from _servers(keyless)
 
@@ -361,7 +432,10 @@ def _servers(keyless: Mapping[str, str]) -> Iterator[Hostile]:
     """A server of GitHub's that only a variable names, in a shell and in a system of which nothing
     is known.
     """
-    systems = {"shell": {}, "unknown": {"BUDDY": "true", "CI": "true", "GITHUB_ACTIONS": "true"}}
+    systems = {
+        "shell": {},
+        "unknown": {"BUDDY": "true", "CI": "true", "GITHUB_ACTIONS": "true"},
+    }
     for system, marks in systems.items():
         for server in ("https://evil.example", "https://evil.ghe.com"):
             variables = {**marks, "GITHUB_SERVER_URL": server}
@@ -370,10 +444,15 @@ def _servers(keyless: Mapping[str, str]) -> Iterator[Hostile]:
                 "ACTIONS_ID_TOKEN_REQUEST_TOKEN": "runner-secret",
             }
             source = external(
-                credential_source={"url": f"{server}/x", "headers": {"Authorization": "bearer"}}
+                credential_source={
+                    "url": f"{server}/x",
+                    "headers": {"Authorization": "bearer"},
+                }
             )
             name = f"{system}-{server}"
-            yield Hostile(f"server-url-{name}", "`url`", source, variables, kind="console")
+            yield Hostile(
+                f"server-url-{name}", "`url`", source, variables, kind="console"
+            )
             yield Hostile(
                 f"server-oidc-{name}",
                 "ACTIONS_ID_TOKEN_REQUEST_URL",

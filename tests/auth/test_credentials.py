@@ -70,7 +70,10 @@ USER = {
     "client_secret": "client-secret-1",
     "refresh_token": "1//refresh-secret-token",
 }
-GITHUB = {"GITHUB_ACTIONS": "true", "ACTIONS_ID_TOKEN_REQUEST_TOKEN": "runner-secret-token"}
+GITHUB = {
+    "GITHUB_ACTIONS": "true",
+    "ACTIONS_ID_TOKEN_REQUEST_TOKEN": "runner-secret-token",
+}
 KEYLESS = {"workload-identity-provider": PROVIDER, "service-account": ACCOUNT}
 
 
@@ -99,7 +102,10 @@ def read_inputs(
     # accepted only beside an endpoint there
     if "http://127.0.0.1:" in wanted.get("credentials", ""):
         wanted.setdefault("api-endpoint", "http://127.0.0.1:9")
-    variables = {f"INPUT_{name.upper().replace('_', '-')}": value for name, value in wanted.items()}
+    variables = {
+        f"INPUT_{name.upper().replace('_', '-')}": value
+        for name, value in wanted.items()
+    }
     read, problems = inputs.read({**variables, **(environ or {})}, [])
     assert not problems
     return read
@@ -126,10 +132,14 @@ def login(
     client, cancellation = HttpClient(), cancellation or Cancellation()
     cancellation.on_cancel(client.abort)
     settings = read.record(TransferInputs)
-    policy = RetryPolicy(clock.clock(), cancellation, settings.max_retries, settings.retry_deadline)
+    policy = RetryPolicy(
+        clock.clock(), cancellation, settings.max_retries, settings.retry_deadline
+    )
     source = source_of(read)
     asked = read.record(LoginInputs)
-    return Login(asked, source, [PLAY], client, policy, lambda wait: report(str(wait)), on_secret)
+    return Login(
+        asked, source, [PLAY], client, policy, lambda wait: report(str(wait)), on_secret
+    )
 
 
 def seal_key(read: inputs.Inputs) -> bytes | None:
@@ -152,7 +162,9 @@ def wrong(given: object, **wanted: str) -> str:
 # --- what was given
 
 
-@pytest.mark.parametrize("encode", [base64.b64encode, base64.urlsafe_b64encode, base64.encodebytes])
+@pytest.mark.parametrize(
+    "encode", [base64.b64encode, base64.urlsafe_b64encode, base64.encodebytes]
+)
 def test_a_key_may_be_json_or_base64_of_json(encode: Callable[[bytes], bytes]) -> None:
     """Standard, URL-safe and wrapped base64 all mean the JSON inside."""
     text = json.dumps(service_account(), indent=2)
@@ -186,7 +198,8 @@ def test_the_environment_names_a_file_when_nothing_is_given(tmp_path: Path) -> N
     path = tmp_path / "key.json"
     environ = {"GOOGLE_APPLICATION_CREDENTIALS": str(path)}
     with pytest.raises(
-        InputError, match=rf"GOOGLE_APPLICATION_CREDENTIALS: there is no file `{path}`\."
+        InputError,
+        match=rf"GOOGLE_APPLICATION_CREDENTIALS: there is no file `{path}`\.",
     ):
         source_of(read_inputs("", environ))
     path.write_text(json.dumps(service_account()))
@@ -201,7 +214,9 @@ def test_the_login_of_gcloud_is_found(home: Path) -> None:
     (folder / "application_default_credentials.json").write_text(json.dumps(USER))
     assert source_of(read_inputs()).kind == "authorized_user"
     (folder / "application_default_credentials.json").write_text("{")
-    with pytest.raises(InputError, match="application default credentials: only the first line"):
+    with pytest.raises(
+        InputError, match="application default credentials: only the first line"
+    ):
         source_of(read_inputs())
 
 
@@ -260,9 +275,17 @@ def test_a_relative_folder_of_gcloud_is_below_the_workspace(
         lambda key: key.replace("\n", " "),
         lambda key: key.strip(),
     ],
-    ids=["backslash and n", "two backslashes and n", "CRLF", "blanks", "no last line break"],
+    ids=[
+        "backslash and n",
+        "two backslashes and n",
+        "CRLF",
+        "blanks",
+        "no last line break",
+    ],
 )
-def test_a_key_that_a_shell_has_mangled_is_repaired(damage: Callable[[str], str]) -> None:
+def test_a_key_that_a_shell_has_mangled_is_repaired(
+    damage: Callable[[str], str],
+) -> None:
     """Line breaks mean nothing in PEM: written as backslash and n, as blanks or as CRLF they leave
     no doubt.
     """
@@ -277,10 +300,14 @@ def test_json_whose_line_breaks_were_expanded_is_accepted() -> None:
 
 
 def other_key(
-    curve: bool = False, password: bytes = b"", form: PrivateFormat = PrivateFormat.PKCS8
+    curve: bool = False,
+    password: bytes = b"",
+    form: PrivateFormat = PrivateFormat.PKCS8,
 ) -> str:
     key = (
-        ec.generate_private_key(ec.SECP256R1()) if curve else rsa.generate_private_key(65537, 2048)
+        ec.generate_private_key(ec.SECP256R1())
+        if curve
+        else rsa.generate_private_key(65537, 2048)
     )
     protection = BestAvailableEncryption(password) if password else NoEncryption()
     return key.private_bytes(Encoding.PEM, form, protection).decode()
@@ -309,15 +336,27 @@ def short_key() -> str:
         ("[" * 100_000, "JSON that is damaged"),
         ("{" * 100_000, "JSON that is damaged"),
         (json.dumps(service_account())[:-40], "JSON that is cut off"),
-        (json.dumps(service_account())[:-1] + ",}", "JSON that is damaged at line 1, column "),
+        (
+            json.dumps(service_account())[:-1] + ",}",
+            "JSON that is damaged at line 1, column ",
+        ),
         (pem(), "a private key by itself"),
         ("{}", "`type` is missing"),
         ({"type": "gdch_service_account"}, "not one of `service_account`"),
         ({"installed": {"client_id": "x"}}, "an OAuth client"),
-        ({"project_info": {}, "client": []}, "this is google-services.json, not a credential"),
-        ({"type": "service_account"}, "fields `client_email`, `private_key`, `token_uri`"),
+        (
+            {"project_info": {}, "client": []},
+            "this is google-services.json, not a credential",
+        ),
+        (
+            {"type": "service_account"},
+            "fields `client_email`, `private_key`, `token_uri`",
+        ),
         (service_account(client_email=5), "field `client_email`"),
-        (service_account(client_email="uploader"), "`client_email` is not an e-mail address"),
+        (
+            service_account(client_email="uploader"),
+            "`client_email` is not an e-mail address",
+        ),
         (service_account(private_key="secret-part"), "BEGIN line"),
         (service_account(private_key=pem()[:900] + pem()[-27:]), "`private_key` is"),
         (
@@ -331,11 +370,20 @@ def short_key() -> str:
             ),
             "not an RSA key",
         ),
-        (service_account(private_key=other_key(form=PrivateFormat.OpenSSH)), "is not an RSA key"),
+        (
+            service_account(private_key=other_key(form=PrivateFormat.OpenSSH)),
+            "is not an RSA key",
+        ),
         (service_account(private_key=short_key()), "is not an RSA key"),
         (service_account(private_key=other_key(password=b"x")), "passphrase"),
-        (service_account("http://oauth2.googleapis.com/token"), "`token_uri` must be Google's"),
-        (service_account("https://user@oauth2.googleapis.com/"), "`token_uri` must be Google's"),
+        (
+            service_account("http://oauth2.googleapis.com/token"),
+            "`token_uri` must be Google's",
+        ),
+        (
+            service_account("https://user@oauth2.googleapis.com/"),
+            "`token_uri` must be Google's",
+        ),
         (service_account("https://[oauth2/token"), "`token_uri` must be Google's"),
         (service_account("file:///etc/passwd"), "`token_uri` must be Google's"),
         (service_account(universe_domain="example.goog"), "`universe_domain`"),
@@ -344,7 +392,9 @@ def short_key() -> str:
         ({"type": "impersonated_service_account"}, "`source_credentials`"),
     ],
 )
-def test_malformed_credentials_are_refused_by_field(given: object, complaint: str) -> None:
+def test_malformed_credentials_are_refused_by_field(
+    given: object, complaint: str
+) -> None:
     """The complaint names the input and the field."""
     assert complaint in wrong(given)
     assert wrong(given).startswith(
@@ -383,7 +433,9 @@ def external(**changes: Any) -> dict[str, Any]:
             "`service_account_impersonation_url` must be `https://iamcredentials",
         ),
         (
-            {"service_account_impersonation_url": "https://iamcredentials.googleapis.com/"},
+            {
+                "service_account_impersonation_url": "https://iamcredentials.googleapis.com/"
+            },
             ":generateAccessToken",
         ),
         ({"credential_source": None}, "`credential_source` must be an object"),
@@ -427,7 +479,9 @@ TRICKS = (
 
 @pytest.mark.parametrize("name", [name for name in AWS if name.endswith("url")])
 @pytest.mark.parametrize("url", TRICKS, ids=str)
-def test_an_aws_source_is_asked_at_its_metadata_server_alone(name: str, url: object) -> None:
+def test_an_aws_source_is_asked_at_its_metadata_server_alone(
+    name: str, url: object
+) -> None:
     """Every URL of the source is the documented one; AWS's region and session token are no
     exceptions.
     """
@@ -454,7 +508,9 @@ def test_an_aws_source_is_asked_at_its_metadata_server_alone(name: str, url: obj
         ),
     ],
 )
-def test_every_url_of_a_configuration_is_held_to_the_rule(given: dict[str, Any], name: str) -> None:
+def test_every_url_of_a_configuration_is_held_to_the_rule(
+    given: dict[str, Any], name: str
+) -> None:
     """A URL that no present login asks is no hiding place, either; in clear only this machine may
     be named.
     """
@@ -475,7 +531,9 @@ def test_a_nested_configuration_is_checked_too() -> None:
         "service_account_impersonation_url": f"https://iamcredentials.googleapis.com{IMPERSONATION}",
         "source_credentials": {"type": "service_account", "client_email": ACCOUNT},
     }
-    assert "in `source_credentials`: the fields `private_key`, `token_uri`" in wrong(outer)
+    assert "in `source_credentials`: the fields `private_key`, `token_uri`" in wrong(
+        outer
+    )
     assert "in `source_credentials`: the field `type`" in wrong(
         {**outer, "source_credentials": outer}
     )
@@ -534,7 +592,9 @@ def test_a_key_that_only_looks_whole_is_refused_before_anything_is_sent(
 # --- tokens
 
 
-def test_a_service_account_signs_an_assertion_and_exchanges_it(server: TokenServer) -> None:
+def test_a_service_account_signs_an_assertion_and_exchanges_it(
+    server: TokenServer,
+) -> None:
     """RS256 over issuer, audience, scope and an hour at most, checked by the endpoint; nothing is
     sent before that.
     """
@@ -549,7 +609,9 @@ def test_a_service_account_signs_an_assertion_and_exchanges_it(server: TokenServ
 def test_a_refresh_token_is_exchanged_at_its_own_endpoint(server: TokenServer) -> None:
     """An authorized_user configuration; the scopes are those that the user once granted."""
     made = login(
-        read_inputs({**USER, "token_uri": f"{server.url}/token", "quota_project_id": "billed"})
+        read_inputs(
+            {**USER, "token_uri": f"{server.url}/token", "quota_project_id": "billed"}
+        )
     )
     assert made.token() == "ya29.access-1-secret"
     assert "scope" not in server.seen[0].fields
@@ -586,7 +648,9 @@ def test_a_token_is_renewed_ahead_of_time(server: TokenServer) -> None:
     assert len(server.seen) == 3
 
 
-def test_a_short_lived_token_is_not_fetched_for_each_request(server: TokenServer) -> None:
+def test_a_short_lived_token_is_not_fetched_for_each_request(
+    server: TokenServer,
+) -> None:
     """Where no token lives as long as wanted, half its life is the measure."""
     server.lifetime = 60
     clock = FakeTime()
@@ -618,12 +682,16 @@ def test_many_threads_share_one_fetch(server: TokenServer) -> None:
 # --- failures
 
 
-def test_a_failing_endpoint_is_asked_again_on_the_documented_schedule(server: TokenServer) -> None:
+def test_a_failing_endpoint_is_asked_again_on_the_documented_schedule(
+    server: TokenServer,
+) -> None:
     """5xx, 429, a broken connection and OAuth's own "try again" are waited out: 2^n s and up to
     1000 ms.
     """
     later = Ordered(400, b'{"error": "temporarily_unavailable"}')
-    server.order(Ordered(503), Ordered(0), Ordered(429, headers={"Retry-After": "7"}), later)
+    server.order(
+        Ordered(503), Ordered(0), Ordered(429, headers={"Retry-After": "7"}), later
+    )
     clock = FakeTime()
     assert login(read_inputs(key_of(server)), clock).token() == "ya29.access-1-secret"
     assert clock.naps == [1.25, 2.25, 7.0, 8.25]
@@ -686,7 +754,12 @@ def test_a_run_that_is_asked_to_end_ends_its_login(server: TokenServer) -> None:
         ),
         (
             404,
-            {"error": {"code": 404, "message": "Not found; Gaia id not found for email a@b.c"}},
+            {
+                "error": {
+                    "code": 404,
+                    "message": "Not found; Gaia id not found for email a@b.c",
+                }
+            },
             "does not exist",
         ),
         (
@@ -726,11 +799,26 @@ def test_a_refusal_keeps_googles_words_and_adds_the_cause(
     ("response", "kind"),
     [
         (Ordered(200, b'{"access_token": 5, "expires_in": 5}'), ProtocolError),
-        (Ordered(200, b'{"access_token": "a\\r\\nX-Evil: 1", "expires_in": 5}'), ProtocolError),
-        (Ordered(200, b'{"access_token": "abcdefgh", "expires_in": "soon"}'), ProtocolError),
-        (Ordered(200, b'{"access_token": "abcdefgh", "expires_in": 1e99}'), ProtocolError),
-        (Ordered(200, b'{"access_token": "abcdefgh", "expires_in": NaN}'), ProtocolError),
-        (Ordered(200, b'{"access_token": "abcdefgh", "expires_in": -5}'), ProtocolError),
+        (
+            Ordered(200, b'{"access_token": "a\\r\\nX-Evil: 1", "expires_in": 5}'),
+            ProtocolError,
+        ),
+        (
+            Ordered(200, b'{"access_token": "abcdefgh", "expires_in": "soon"}'),
+            ProtocolError,
+        ),
+        (
+            Ordered(200, b'{"access_token": "abcdefgh", "expires_in": 1e99}'),
+            ProtocolError,
+        ),
+        (
+            Ordered(200, b'{"access_token": "abcdefgh", "expires_in": NaN}'),
+            ProtocolError,
+        ),
+        (
+            Ordered(200, b'{"access_token": "abcdefgh", "expires_in": -5}'),
+            ProtocolError,
+        ),
         (Ordered(200, b"x" * 3_000_000), ProtocolError),
         (Ordered(302, headers={"Location": "http://evil.example/"}), UntrustedHost),
         (Ordered(308, headers={"Location": "http://evil.example/"}), UntrustedHost),
@@ -790,13 +878,18 @@ def test_an_answer_that_is_empty_or_a_page_is_a_broken_connection(
 
 
 def keyless(server: TokenServer, **wanted: str) -> inputs.Inputs:
-    environ = {**GITHUB, "ACTIONS_ID_TOKEN_REQUEST_URL": f"{server.url}/oidc?api-version=2.0"}
+    environ = {
+        **GITHUB,
+        "ACTIONS_ID_TOKEN_REQUEST_URL": f"{server.url}/oidc?api-version=2.0",
+    }
     return read_inputs("", environ, **{**KEYLESS, "api-endpoint": server.url, **wanted})
 
 
 def test_a_pool_by_itself_skips_the_impersonation(server: TokenServer) -> None:
     """Without `service-account` the federated token is the token, with the scopes asked for."""
-    made = login(keyless(server, target="storage.objects.insert", **{"service-account": ""}))
+    made = login(
+        keyless(server, target="storage.objects.insert", **{"service-account": ""})
+    )
     assert made.token() == "ya29.federated-1-secret"
     assert server.seen[1].fields["scope"] == PLAY
 
@@ -846,7 +939,9 @@ def test_a_machine_without_any_login_is_told_how_to_give_one(
     assert clock.naps == []
 
 
-def test_a_machine_of_google_logs_in_by_its_metadata_server(server: TokenServer) -> None:
+def test_a_machine_of_google_logs_in_by_its_metadata_server(
+    server: TokenServer,
+) -> None:
     """In a process of its own, since google-auth reads the server's address when it is imported."""
     server.order(Ordered(200, b"ok", {"Metadata-Flavor": "Google"}))
     host = server.url.removeprefix("http://")
@@ -891,9 +986,12 @@ def test_a_command_brings_a_token_only_where_google_auth_allows_it(
     (tmp_path / "answer.json").write_text(json.dumps(response))
     command = {"command": f"cat {tmp_path / 'answer.json'}", "timeout_millis": 5000}
     read = read_inputs(
-        external(credential_source={"executable": command}), **{"api-endpoint": server.url}
+        external(credential_source={"executable": command}),
+        **{"api-endpoint": server.url},
     )
-    with pytest.raises(CredentialsError, match="GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES"):
+    with pytest.raises(
+        CredentialsError, match="GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES"
+    ):
         login(read).token()
     assert server.seen == []
     monkeypatch.setenv("GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES", "1")
@@ -962,7 +1060,11 @@ def test_a_state_key_is_stretched(server: TokenServer) -> None:
     key = "correct horse battery"
     first = keyless(server, **{"state-key": key})
     salt = SEAL_CONTEXT + login(first).account.encode()
-    stretched = hashlib.scrypt(key.encode(), salt=salt, n=2**15, r=8, p=1, maxmem=2**26, dklen=32)
+    stretched = hashlib.scrypt(
+        key.encode(), salt=salt, n=2**15, r=8, p=1, maxmem=2**26, dklen=32
+    )
     assert seal_key(first) == stretched
-    another = key_of(server) | {"client_email": "other@example-project.iam.gserviceaccount.com"}
+    another = key_of(server) | {
+        "client_email": "other@example-project.iam.gserviceaccount.com"
+    }
     assert seal_key(read_inputs(another, **{"state-key": key})) not in (stretched, None)

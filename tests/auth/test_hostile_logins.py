@@ -121,7 +121,11 @@ def watched(job: Job, inputs: dict[str, str], **more: str) -> tuple[Ended, list[
     command = [sys.executable, "-c", WATCHED, str(ENTRYPOINT), str(notes)]
     pipe = subprocess.PIPE
     child = subprocess.Popen(
-        command, env=environment, cwd=job.workspace, stdout=pipe, stderr=subprocess.STDOUT
+        command,
+        env=environment,
+        cwd=job.workspace,
+        stdout=pipe,
+        stderr=subprocess.STDOUT,
     )
     ended = Running(job, child).end()
     return ended, notes.read_text().splitlines()
@@ -140,7 +144,8 @@ def test_a_hostile_login_asks_nobody(
     workspace.mkdir()
     job = Job(workspace, google, hostile.kind)
     hostile = replace(
-        hostile, files={name: placed(text, recorder) for name, text in hostile.files.items()}
+        hostile,
+        files={name: placed(text, recorder) for name, text in hostile.files.items()},
     )
     prepared(job, hostile)
     given = {name: placed(text, recorder) for name, text in hostile.given().items()}
@@ -150,7 +155,9 @@ def test_a_hostile_login_asks_nobody(
         job, {**RELEASE, **given}, HTTPS_PROXY=proxy, HTTP_PROXY=proxy, **environ
     )
     assert ended.code in (2, 3), ended.log
-    complaints = [line for line in ended.log.splitlines() if not line.startswith("::add-mask::")]
+    complaints = [
+        line for line in ended.log.splitlines() if not line.startswith("::add-mask::")
+    ]
     assert hostile.names in "\n".join(complaints)
     assert asked == []
     assert recorder.heard == []

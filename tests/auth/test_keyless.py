@@ -42,7 +42,9 @@ def given(google: Emulator, **changes: str) -> dict[str, str]:
 
 
 def bundle(job: Job, size: int = 0) -> None:
-    specimens.make_bundle(job.workspace / "app.aab", "com.example.app", 7, "1.4.2", size_bytes=size)
+    specimens.make_bundle(
+        job.workspace / "app.aab", "com.example.app", 7, "1.4.2", size_bytes=size
+    )
 
 
 def request_counts(google: Emulator, *names: str) -> list[int]:
@@ -70,22 +72,28 @@ def test_a_slow_upload_outlives_three_tokens(tmp_path: Path) -> None:
     ) as google:
         job = Job(tmp_path, google)
         bundle(job, 7_000_000)
-        ended = job.run(given(google, chunk_size="512KiB"), RUNNER_DEBUG="1", **permitted(google))
+        ended = job.run(
+            given(google, chunk_size="512KiB"), RUNNER_DEBUG="1", **permitted(google)
+        )
         assert (ended.code, ended.outputs.get("committed")) == (0, "true"), ended.log
         rounds = request_counts(google, OIDC, STS, ACT_AS)
         assert min(rounds) >= 1 + 3
-        assert len(set(rounds)) == 1, "each access token takes a fresh token of GitHub's"
+        assert len(set(rounds)) == 1, (
+            "each access token takes a fresh token of GitHub's"
+        )
         assert ended.outputs["bytes-resent"] == "0"
         assert ended.outputs["attempts"] == str(-(-7_000_000 // 524_288))
-        assert {token["email"] for token in google.state()["tokens"] if token["scopes"]} >= {
-            google.service_account
-        }
+        assert {
+            token["email"] for token in google.state()["tokens"] if token["scopes"]
+        } >= {google.service_account}
 
 
 def test_the_log_says_that_nothing_is_kept_without_a_lasting_secret(job: Job) -> None:
     """A keyless run has nothing to seal a session with, unless it is given a `state-key`."""
     ended = job.run(given(job.emulator), **permitted(job.emulator))
-    assert "there is no lasting secret to encrypt them with; set `state-key`" in ended.log
+    assert (
+        "there is no lasting secret to encrypt them with; set `state-key`" in ended.log
+    )
     assert not job.state_folder.exists()
 
 
@@ -106,7 +114,9 @@ def test_with_a_state_key_the_next_run_goes_on(tmp_path: Path) -> None:
         assert (again.code, again.outputs["resumed"]) == (0, "true"), again.log
 
 
-def test_a_run_without_a_token_says_what_an_earlier_one_may_have_committed(job: Job) -> None:
+def test_a_run_without_a_token_says_what_an_earlier_one_may_have_committed(
+    job: Job,
+) -> None:
     """The job lost `id-token: write` after a commit whose answer was lost: the journal is read all
     the same.
     """
@@ -117,7 +127,8 @@ def test_a_run_without_a_token_says_what_an_earlier_one_may_have_committed(job: 
     ended = job.fail(3, inputs)
     assert ended.outputs.get("committed", "") == ""
     assert (
-        "Perhaps committed, by an earlier run: com.example.app. The next run checks." in ended.log
+        "Perhaps committed, by an earlier run: com.example.app. The next run checks."
+        in ended.log
     )
 
 
@@ -153,7 +164,11 @@ def test_acting_for_a_user_signs_through_iam(job: Job) -> None:
     google = job.emulator
     mail = {"mail-to": "team@example.com", "mail-subject": "Out", "mail-body": "Here."}
     inputs = given(
-        google, target="gmail", files="none", tracks="none", impersonate_user="release@example.com"
+        google,
+        target="gmail",
+        files="none",
+        tracks="none",
+        impersonate_user="release@example.com",
     )
     job.succeed({**inputs, **mail}, **permitted(google))
     assert request_counts(google, SIGN, ACT_AS) == [1, 0]
@@ -183,7 +198,12 @@ def test_the_file_of_the_auth_action_works_as_it_comes(job: Job) -> None:
     """GOOGLE_APPLICATION_CREDENTIALS points at a file in the workspace, which no pattern takes."""
     path = job.workspace / "gha-creds-0123456789abcdef.json"
     path.write_text(json.dumps(external_account(job.emulator)))
-    inputs = {"target": "play", "files": "*.aab", "tracks": "internal", "credentials": ""}
+    inputs = {
+        "target": "play",
+        "files": "*.aab",
+        "tracks": "internal",
+        "credentials": "",
+    }
     ended = job.run(inputs, GOOGLE_APPLICATION_CREDENTIALS=str(path))
     assert (ended.code, ended.outputs.get("committed")) == (0, "true"), ended.log
     assert request_counts(job.emulator, OIDC, STS, ACT_AS) == [1, 1, 1]
@@ -245,7 +265,9 @@ def test_a_refused_login_shows_what_the_token_of_the_job_says(
     ) in ended.log
 
 
-def test_a_tag_that_is_not_protected_is_told_where_the_condition_excludes_it(job: Job) -> None:
+def test_a_tag_that_is_not_protected_is_told_where_the_condition_excludes_it(
+    job: Job,
+) -> None:
     """No tag of GitLab's is protected by default, and the condition of the setup demands one."""
     claims = {
         "sub": "project_path:g/p:ref_type:tag:ref:v1.0.0",
@@ -256,12 +278,16 @@ def test_a_tag_that_is_not_protected_is_told_where_the_condition_excludes_it(job
         "user_email": "somebody@example.com",
     }
     parts = [{"alg": "RS256", "typ": "JWT"}, claims]
-    coded = [base64.urlsafe_b64encode(json.dumps(part).encode()).decode() for part in parts]
+    coded = [
+        base64.urlsafe_b64encode(json.dumps(part).encode()).decode() for part in parts
+    ]
     refusal = "The given credential is rejected by the attribute condition."
     body = json.dumps({"error": "unauthorized_client", "error_description": refusal})
     job.emulator.add_fault("sts.token", "status", status=401, body=body)
     token = ".".join([*(part.rstrip("=") for part in coded), "c2lnbmF0dXJl"])
-    ended = replace(job, kind="gitlab").fail(3, given(job.emulator), UPLOADER_ID_TOKEN=token)
+    ended = replace(job, kind="gitlab").fail(
+        3, given(job.emulator), UPLOADER_ID_TOKEN=token
+    )
     dotenv = (job.workspace / "uploader.env").read_text()
     assert "UPLOADER_FAILURE=attribute-condition\n" in dotenv
     assert "protect the tag or the branch" in ended.log
@@ -272,7 +298,9 @@ def test_a_tag_that_is_not_protected_is_told_where_the_condition_excludes_it(job
     assert "somebody@example.com" not in ended.log
 
 
-def test_an_account_that_may_not_be_acted_for_is_told_with_the_principal(job: Job) -> None:
+def test_an_account_that_may_not_be_acted_for_is_told_with_the_principal(
+    job: Job,
+) -> None:
     """The role is granted to the subject or the repository of the token."""
     ended = job.fail(
         3,
@@ -285,8 +313,13 @@ def test_an_account_that_may_not_be_acted_for_is_told_with_the_principal(job: Jo
 @pytest.mark.parametrize("token", ["abc", "$MY_TOKEN", "a.b.c", "e30.e30."])
 def test_what_is_no_token_is_not_sent(job: Job, token: str) -> None:
     """In GitLab the variable of a job may hold anything; its length is told, and not its text."""
-    ended = replace(job, kind="gitlab").fail(3, given(job.emulator), UPLOADER_ID_TOKEN=token)
-    assert f"UPLOADER_ID_TOKEN is not a JSON Web Token: it has {len(token)} characters" in ended.log
+    ended = replace(job, kind="gitlab").fail(
+        3, given(job.emulator), UPLOADER_ID_TOKEN=token
+    )
+    assert (
+        f"UPLOADER_ID_TOKEN is not a JSON Web Token: it has {len(token)} characters"
+        in ended.log
+    )
     assert "`id_tokens:`" in ended.log
     assert request_counts(job.emulator, STS) == [0]
 

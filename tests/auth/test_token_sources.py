@@ -92,7 +92,9 @@ def test_a_token_of_gitlab_lies_in_the_project(
     Path("token.json").write_text(json.dumps({"value": token()}))
     shape = {"type": "json", "subject_token_field_name": "value"}
     assert (
-        login(server, external(credential_source={"file": "token.json", "format": shape})).token()
+        login(
+            server, external(credential_source={"file": "token.json", "format": shape})
+        ).token()
         == FEDERATED
     )
 
@@ -113,10 +115,16 @@ def test_aws_signs_with_what_its_metadata_server_hands_out(
     server: TokenServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Session token, region, role, keys, then Google's exchange: five addresses and no other."""
-    for name in ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+    for name in (
+        "AWS_REGION",
+        "AWS_DEFAULT_REGION",
+        "AWS_ACCESS_KEY_ID",
+        "AWS_SECRET_ACCESS_KEY",
+    ):
         monkeypatch.delenv(name, raising=False)
     source = {
-        name: url.replace("http://169.254.169.254", server.url) for name, url in AWS_SOURCE.items()
+        name: url.replace("http://169.254.169.254", server.url)
+        for name, url in AWS_SOURCE.items()
     }
     keys = {
         "AccessKeyId": "AKIAEXAMPLE",
@@ -140,7 +148,9 @@ def test_aws_signs_with_what_its_metadata_server_hands_out(
 
     monkeypatch.setattr(server, "response", answer)
     assert (
-        login(server, external(subject_token_type=AWS, credential_source=source)).token()
+        login(
+            server, external(subject_token_type=AWS, credential_source=source)
+        ).token()
         == "ya29.of-aws-secret"
     )
     assert set(server.paths()) == set(answers)
@@ -153,19 +163,27 @@ def test_the_files_of_a_certificate_are_held_to_the_rules(
     """A certificate and its key may lie outside the workspace; what the configuration of both names
     is checked too.
     """
-    files = {"cert_path": str(tmp_path / "cert.pem"), "key_path": str(tmp_path / "key.pem")}
+    files = {
+        "cert_path": str(tmp_path / "cert.pem"),
+        "key_path": str(tmp_path / "key.pem"),
+    }
     (tmp_path / "cert.pem").write_text("a certificate")
     (tmp_path / "key.pem").write_text(pem())
     config = tmp_path / "certificate_config.json"
     config.write_text(json.dumps({"cert_configs": {"workload": files}}))
-    info = external(credential_source={"certificate": {"certificate_config_location": str(config)}})
+    info = external(
+        credential_source={"certificate": {"certificate_config_location": str(config)}}
+    )
     assert login(server, info).account
     for name in files:
         config.write_text(
-            json.dumps({"cert_configs": {"workload": {**files, name: "/proc/self/environ"}}})
+            json.dumps(
+                {"cert_configs": {"workload": {**files, name: "/proc/self/environ"}}}
+            )
         )
         with pytest.raises(
-            InputError, match=f"`certificate_config_location`, its `{name}`.*is never opened"
+            InputError,
+            match=f"`certificate_config_location`, its `{name}`.*is never opened",
         ):
             login(server, info)
 
@@ -188,37 +206,51 @@ def test_the_certificate_that_gcloud_names_is_held_to_the_rules(
     (folder / "certificate_config.json").write_text(
         json.dumps({"cert_configs": {"workload": files}})
     )
-    info = external(credential_source={"certificate": {"use_default_certificate_config": True}})
+    info = external(
+        credential_source={"certificate": {"use_default_certificate_config": True}}
+    )
     with pytest.raises(
-        InputError, match=r"`certificate_config\.json`, its `cert_path`.*is never opened"
+        InputError,
+        match=r"`certificate_config\.json`, its `cert_path`.*is never opened",
     ):
         login(server, info, CLOUDSDK_CONFIG=str(folder))
 
 
 @pytest.mark.parametrize("variable", ["", "GOOGLE_API_CERTIFICATE_CONFIG"])
-def test_google_auth_looks_for_no_certificate_by_itself(server: TokenServer, variable: str) -> None:
+def test_google_auth_looks_for_no_certificate_by_itself(
+    server: TokenServer, variable: str
+) -> None:
     """What was checked is what it is told to open: an empty CLOUDSDK_CONFIG would mean the working
     directory.
     """
-    info = external(credential_source={"certificate": {"use_default_certificate_config": True}})
+    info = external(
+        credential_source={"certificate": {"use_default_certificate_config": True}}
+    )
     given = {
         "UPLOADER_CREDENTIALS": json.dumps(info),
         "UPLOADER_API_ENDPOINT": server.url,
         "CLOUDSDK_CONFIG": "",
     }
-    read, _ = inputs.read({"UPLOADER_TARGET": "play", variable: "/run/config.json", **given}, [])
+    read, _ = inputs.read(
+        {"UPLOADER_TARGET": "play", variable: "/run/config.json", **given}, []
+    )
     parsed = credential_source.parse(read.record(LoginInputs)).info
     certificate = parsed["credential_source"]["certificate"]
-    wanted = "/run/config.json" if variable else "~/.config/gcloud/certificate_config.json"
+    wanted = (
+        "/run/config.json" if variable else "~/.config/gcloud/certificate_config.json"
+    )
     assert certificate == {"certificate_config_location": wanted}
 
 
-def test_a_workforce_user_acts_as_a_service_account(server: TokenServer, tmp_path: Path) -> None:
+def test_a_workforce_user_acts_as_a_service_account(
+    server: TokenServer, tmp_path: Path
+) -> None:
     """The federated token is exchanged once more where the configuration impersonates."""
     (tmp_path / "token").write_text(token())
     url = f"https://iamcredentials.googleapis.com{BY_IAM}"
     info = external(
-        credential_source={"file": str(tmp_path / "token")}, service_account_impersonation_url=url
+        credential_source={"file": str(tmp_path / "token")},
+        service_account_impersonation_url=url,
     )
     assert login(server, info).token() == "ya29.impersonated-2-secret"
     assert server.paths() == ["/v1/token", BY_IAM]
@@ -229,7 +261,9 @@ def command(tmp_path: Path, program: str) -> dict[str, Any]:
     path = tmp_path / "command.py"
     path.write_text(program)
     words = shlex.join([sys.executable, str(path)])
-    return external(credential_source={"executable": {"command": words, "timeout_millis": 5000}})
+    return external(
+        credential_source={"executable": {"command": words, "timeout_millis": 5000}}
+    )
 
 
 @pytest.mark.parametrize(
@@ -248,7 +282,11 @@ def command(tmp_path: Path, program: str) -> dict[str, Any]:
     ids=["exit code", "refusal", "nonsense"],
 )
 def test_what_a_failed_command_printed_is_not_repeated(
-    server: TokenServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, words: str
+    server: TokenServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    program: str,
+    words: str,
 ) -> None:
     """A command may print the very secret it was to exchange."""
     monkeypatch.setenv("GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES", "1")
@@ -259,7 +297,9 @@ def test_what_a_failed_command_printed_is_not_repeated(
     assert server.seen == []
 
 
-@pytest.mark.parametrize("by_link", [False, True], ids=["a file", "a link to a file outside"])
+@pytest.mark.parametrize(
+    "by_link", [False, True], ids=["a file", "a link to a file outside"]
+)
 def test_a_command_needs_a_configuration_from_outside_the_workspace(
     server: TokenServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_link: bool
 ) -> None:
@@ -331,18 +371,26 @@ def test_an_assertion_of_saml_is_a_token(
 
 
 @pytest.mark.parametrize(
-    "content", hostile_logins.FILES_WITHOUT_TOKEN.values(), ids=hostile_logins.FILES_WITHOUT_TOKEN
+    "content",
+    hostile_logins.FILES_WITHOUT_TOKEN.values(),
+    ids=hostile_logins.FILES_WITHOUT_TOKEN,
 )
-def test_what_is_no_token_is_not_sent(server: TokenServer, tmp_path: Path, content: str) -> None:
+def test_what_is_no_token_is_not_sent(
+    server: TokenServer, tmp_path: Path, content: str
+) -> None:
     """A configuration in the checkout may name any file; what is in it goes to nobody."""
     (tmp_path / "token").write_text(content)
     with pytest.raises(CredentialsError, match="neither a JSON Web Token"):
-        login(server, external(credential_source={"file": str(tmp_path / "token")})).token()
+        login(
+            server, external(credential_source={"file": str(tmp_path / "token")})
+        ).token()
     assert server.seen == []
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"\xff\xfe", b"x" * (1 << 20) + b"x"], ids=["empty", "no text", "too long"]
+    "content",
+    [b"", b"\xff\xfe", b"x" * (1 << 20) + b"x"],
+    ids=["empty", "no text", "too long"],
 )
 def test_a_file_without_a_token_ends_the_login(
     server: TokenServer, tmp_path: Path, content: bytes
@@ -350,11 +398,15 @@ def test_a_file_without_a_token_ends_the_login(
     """The file is named, nothing of it is repeated, and nobody is asked."""
     (tmp_path / "token").write_bytes(content)
     with pytest.raises(CredentialsError, match=r"the file `.*token`"):
-        login(server, external(credential_source={"file": str(tmp_path / "token")})).token()
+        login(
+            server, external(credential_source={"file": str(tmp_path / "token")})
+        ).token()
     assert server.seen == []
 
 
-def test_the_runs_own_credential_is_no_token(server: TokenServer, tmp_path: Path) -> None:
+def test_the_runs_own_credential_is_no_token(
+    server: TokenServer, tmp_path: Path
+) -> None:
     """A configuration in the checkout that names the key beside it does not get that key sent."""
     key = tmp_path / "key.json"
     key.write_text(json.dumps(service_account()))
@@ -385,7 +437,10 @@ def test_every_form_of_the_token_service_is_accepted(url: str) -> None:
 @pytest.mark.parametrize(
     ("url", "server"),
     [
-        ("https://pipelinesghubeus1.actions.githubusercontent.com/x?api-version=2.0", ""),
+        (
+            "https://pipelinesghubeus1.actions.githubusercontent.com/x?api-version=2.0",
+            "",
+        ),
         ("https://run-actions-1.actions.example.ghe.com/x", "https://example.ghe.com"),
         ("https://github.example.com/_services/token", "https://github.example.com"),
     ],
@@ -412,7 +467,14 @@ def test_the_transport_asks_no_address_that_the_configuration_does_not_name(
     """A second door: whatever makes google-auth ask elsewhere, nothing is sent."""
     named = Destinations.of([f"{server.url}/token"], below=[f"{server.url}/roles/"])
     request = TokenRequest(HttpClient(), lambda _: None, named)
-    for path in ("/other", "/token/x", "/roles", "/roles/../token", "/roles/%2e%2e/x", "/token#x"):
+    for path in (
+        "/other",
+        "/token/x",
+        "/roles",
+        "/roles/../token",
+        "/roles/%2e%2e/x",
+        "/token#x",
+    ):
         with pytest.raises(CredentialsError, match="nothing was sent there"):
             request(server.url + path)
     assert server.seen == []

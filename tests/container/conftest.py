@@ -48,7 +48,11 @@ class Image:
         command += [f"--env={name}={value}" for name, value in (env or {}).items()]
         command += [] if entrypoint is None else [f"--entrypoint={entrypoint}"]
         return subprocess.run(
-            [*command, self.name, *args], capture_output=True, text=True, timeout=60, check=False
+            [*command, self.name, *args],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
         )
 
     def python(self, code: str) -> str:

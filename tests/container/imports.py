@@ -33,7 +33,9 @@ def main() -> None:
     absent: dict[str, list[str]] = {}
     for name, file in modules.items():
         for wanted in wanted_by(file):
-            if wanted.partition(".")[0] in sys.stdlib_module_names and not there(wanted):
+            if wanted.partition(".")[0] in sys.stdlib_module_names and not there(
+                wanted
+            ):
                 absent.setdefault(wanted, []).append(name)
     print(json.dumps({"count": len(modules), "failed": failed, "absent": absent}))  # noqa: T201  # its output is its result
 
@@ -57,7 +59,9 @@ def missing_for(name: str) -> list[str] | None:
         cause: BaseException | None = error
         missing = []
         while cause:
-            missing += [str(cause.name)] if isinstance(cause, ModuleNotFoundError) else []
+            missing += (
+                [str(cause.name)] if isinstance(cause, ModuleNotFoundError) else []
+            )
             cause = cause.__cause__ or cause.__context__
         return missing
     return None

@@ -39,13 +39,21 @@ RUNNERS_SCRIPT = (
 def layers(image: str) -> list[str]:
     """The digests of the unpacked layers."""
     words = [str(HERE / "podman"), "inspect", "--format={{json .RootFS.Layers}}", image]
-    found: list[str] = json.loads(subprocess.run(words, check=True, capture_output=True).stdout)
+    found: list[str] = json.loads(
+        subprocess.run(words, check=True, capture_output=True).stdout
+    )
     return found
 
 
 def packed(image: str, folder: Path) -> int:
     """The bytes that a pull of the image moves: its layers, packed by gzip."""
-    words: Sequence[str] = [str(HERE / "podman"), "push", "--quiet", image, f"oci:{folder}"]
+    words: Sequence[str] = [
+        str(HERE / "podman"),
+        "push",
+        "--quiet",
+        image,
+        f"oci:{folder}",
+    ]
     subprocess.run(words, check=True, capture_output=True)
     return sum(file.stat().st_size for file in (folder / "blobs" / "sha256").iterdir())
 
@@ -83,7 +91,11 @@ def test_every_module_finds_what_it_imports(image: Image) -> None:
         "tkinter": ["tqdm.tk"],
         "tkinter.ttk": ["tqdm.tk"],
     }
-    ours = [name for name in found["failed"] if name.startswith(("uploader", "google_emulator"))]
+    ours = [
+        name
+        for name in found["failed"]
+        if name.startswith(("uploader", "google_emulator"))
+    ]
     assert not ours
     assert all("tqdm" in name or why for name, why in found["failed"].items()), (
         "a module fails for another reason"
@@ -94,9 +106,9 @@ def test_the_modules_are_bytecode_alone(image: Image) -> None:
     """Sources are as large again; the one that is there is the name by which the program is
     called.
     """
-    assert image.run("-c", "find / -xdev -name '*.py'", entrypoint="sh").stdout.split() == [
-        "/app/entrypoint.py"
-    ]
+    assert image.run(
+        "-c", "find / -xdev -name '*.py'", entrypoint="sh"
+    ).stdout.split() == ["/app/entrypoint.py"]
 
 
 def test_every_library_is_there(image: Image) -> None:
@@ -120,7 +132,9 @@ def test_the_trusted_certificates_are_there(image: Image) -> None:
         "import ssl, certifi; print(*(len(ssl.create_default_context(cafile=file).get_ca_certs()) "
         "for file in {}))"
     )
-    system, locked = map(int, image.python(code.format("(None, certifi.where())")).split())
+    system, locked = map(
+        int, image.python(code.format("(None, certifi.where())")).split()
+    )
     assert system > 100
     assert locked > 100
 
@@ -178,21 +192,35 @@ def test_scanners_find_what_is_inside(image: Image) -> None:
     all there is.
     """
     script = (
-        "cat /etc/os-release; cat /var/lib/dpkg/status.d/*; cat /app/bill-of-materials.cdx.json"
+        "cat /etc/os-release; cat /var/lib/dpkg/status.d/*; cat "
+        "/app/bill-of-materials.cdx.json"
     )
     text = image.run("-c", script, entrypoint="sh").stdout
     assert re.search(r"^ID=debian$", text, flags=re.MULTILINE)
     records = dict(
-        re.findall(r"^Package: (\S+)\n(?:.+\n)*?Version: (\S+)$", text, flags=re.MULTILINE)
+        re.findall(
+            r"^Package: (\S+)\n(?:.+\n)*?Version: (\S+)$", text, flags=re.MULTILINE
+        )
     )
-    assert {"bash", "ca-certificates", "coreutils", "libc6", "libssl3t64"} <= records.keys()
-    licences = image.run("-c", "cd /usr/share/doc && ls", entrypoint="sh").stdout.split()
+    assert {
+        "bash",
+        "ca-certificates",
+        "coreutils",
+        "libc6",
+        "libssl3t64",
+    } <= records.keys()
+    licences = image.run(
+        "-c", "cd /usr/share/doc && ls", entrypoint="sh"
+    ).stdout.split()
     assert set(licences) == records.keys()
     bill = {
-        each["name"] for each in json.loads(text[text.index('{\n "bomFormat"') :])["components"]
+        each["name"]
+        for each in json.loads(text[text.index('{\n "bomFormat"') :])["components"]
     }
     locked = set(
-        re.findall(r"^([\w-]+)==", (ROOT / "requirements.lock").read_text(), flags=re.MULTILINE)
+        re.findall(
+            r"^([\w-]+)==", (ROOT / "requirements.lock").read_text(), flags=re.MULTILINE
+        )
     )
     elsewhere = {"colorama", "typing-extensions"}  # for Windows, and for older Pythons
     assert records.keys() | {"python"} <= bill

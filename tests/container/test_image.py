@@ -24,13 +24,17 @@ def test_the_action_runs_the_program(image: Image) -> None:
     assert image.run("--version").stdout == VERSION
 
 
-@pytest.mark.parametrize("command", ["uploader --version", "python /app/entrypoint.py --version"])
+@pytest.mark.parametrize(
+    "command", ["uploader --version", "python /app/entrypoint.py --version"]
+)
 def test_a_shell_in_the_image_finds_the_program(image: Image, command: str) -> None:
     """A GitLab job with `entrypoint: [""]` has both ways in."""
     assert image.run("-c", command, entrypoint="sh").stdout == VERSION
 
 
-def test_a_shell_given_to_the_entrypoint_fails_instead_of_passing_idly(image: Image) -> None:
+def test_a_shell_given_to_the_entrypoint_fails_instead_of_passing_idly(
+    image: Image,
+) -> None:
     """A GitLab job that forgot `entrypoint: [""]` is told so: its script would never have run."""
     done = image.run("sh", "-c", "echo the script")
     assert done.returncode == 2
@@ -47,7 +51,11 @@ def test_a_shell_given_to_the_entrypoint_fails_instead_of_passing_idly(image: Im
             "PYTHONSTARTUP": "/github/workspace/yaml.py",
             "PYTHONINSPECT": "1",
         },
-        {"PYTHONHOME": "/github/workspace", "PYTHONPLATLIBDIR": "x", "PYTHONSAFEPATH": ""},
+        {
+            "PYTHONHOME": "/github/workspace",
+            "PYTHONPLATLIBDIR": "x",
+            "PYTHONSAFEPATH": "",
+        },
         {
             "PYTHONUSERBASE": "/github/workspace",
             "VIRTUAL_ENV": "/github/workspace",
@@ -55,7 +63,9 @@ def test_a_shell_given_to_the_entrypoint_fails_instead_of_passing_idly(image: Im
         },
     ],
 )
-def test_nothing_is_imported_from_the_workspace(image: Image, env: dict[str, str]) -> None:
+def test_nothing_is_imported_from_the_workspace(
+    image: Image, env: dict[str, str]
+) -> None:
     """Modules planted in the checkout are not run, even if the workflow puts the checkout on
     Python's own path.
     """
@@ -87,7 +97,12 @@ def test_nothing_is_imported_from_the_workspace(image: Image, env: dict[str, str
 
 @pytest.mark.parametrize(
     "script",
-    ["uploader", "python /app/entrypoint.py", "python3 -m uploader", "/app/venv/bin/uploader"],
+    [
+        "uploader",
+        "python /app/entrypoint.py",
+        "python3 -m uploader",
+        "/app/venv/bin/uploader",
+    ],
 )
 def test_a_script_that_starts_the_program_imports_nothing_from_the_checkout(
     image: Image, script: str
@@ -125,13 +140,18 @@ def test_the_image_holds_the_locked_dependencies_and_nothing_else(image: Image) 
     assert found.pop("google-release-uploader") == __version__
     locked = set(
         re.findall(
-            r"^([\w-]+)==([\w.]+)", (ROOT / "requirements.lock").read_text(), flags=re.MULTILINE
+            r"^([\w-]+)==([\w.]+)",
+            (ROOT / "requirements.lock").read_text(),
+            flags=re.MULTILINE,
         )
     )
     assert set(found.items()) <= locked
     named = "requests google-auth google-crc32c cryptography tqdm python-dotenv pyyaml"
     assert set(named.split()) <= found.keys()
-    assert image.python("import google_crc32c; print(google_crc32c.implementation)") == "c\n"
+    assert (
+        image.python("import google_crc32c; print(google_crc32c.implementation)")
+        == "c\n"
+    )
     for python in ("python", "/usr/local/bin/python3"):
         assert "No module named pip" in image.run("-m", "pip", entrypoint=python).stderr
 

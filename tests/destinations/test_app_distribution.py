@@ -42,7 +42,9 @@ def uploads(job: Job) -> int:
 
 def sent(job: Job) -> list[str]:
     """The API requests so far, by verb."""
-    return [f"{one.method} {one.path.rpartition('/')[2]}" for one in job.emulator.requests]
+    return [
+        f"{one.method} {one.path.rpartition('/')[2]}" for one in job.emulator.requests
+    ]
 
 
 def test_a_build_becomes_a_release_and_is_distributed(job: Job) -> None:
@@ -56,23 +58,36 @@ def test_a_build_becomes_a_release_and_is_distributed(job: Job) -> None:
     assert outputs["id"] == release["name"]
     assert outputs["id"].startswith(RELEASES)
     assert outputs["release-result"] == "created"
-    assert outputs["testing-url"].startswith("https://appdistribution.firebase.google.com/")
+    assert outputs["testing-url"].startswith(
+        "https://appdistribution.firebase.google.com/"
+    )
     assert outputs["console-url"].startswith("https://console.firebase.google.com/")
-    assert outputs["download-url"].startswith("https://firebaseappdistribution.googleapis.com/")
-    assert ended.last_line.startswith("app.apk is release 1.4 (7) in Firebase App Distribution")
+    assert outputs["download-url"].startswith(
+        "https://firebaseappdistribution.googleapis.com/"
+    )
+    assert ended.last_line.startswith(
+        "app.apk is release 1.4 (7) in Firebase App Distribution"
+    )
     [stored] = job.emulator.state()["objects"]
-    assert (stored["protocol"], stored["media_type"]) == ("raw", "application/octet-stream")
+    assert (stored["protocol"], stored["media_type"]) == (
+        "raw",
+        "application/octet-stream",
+    )
     assert outputs["console-url"] in ended.summary
 
 
-def test_the_same_build_is_no_second_release_and_is_distributed_all_the_same(job: Job) -> None:
+def test_the_same_build_is_no_second_release_and_is_distributed_all_the_same(
+    job: Job,
+) -> None:
     """`release-result` says so; a build of the same version updates its release."""
     job.succeed(WHOLE)
     ended = job.succeed({**WHOLE, "tester-groups": "beta"})
     assert ended.outputs["release-result"] == "unmodified"
     [release] = releases(job)
     assert (release["groups"], release["invitations"]) == (["qa", "beta"], 2)
-    specimens.make_apk(job.workspace / "app.apk", "com.example.app", 7, "1.4", size_bytes=60_000)
+    specimens.make_apk(
+        job.workspace / "app.apk", "com.example.app", 7, "1.4", size_bytes=60_000
+    )
     assert job.succeed(WHOLE).outputs["release-result"] == "updated"
 
 
@@ -92,20 +107,29 @@ def test_a_bundle_needs_the_link_to_google_play(job: Job) -> None:
     assert "The app is not linked to Google Play" in ended.log
     assert releases(job) == []
     job.emulator.config.firebase_bundles = True
-    assert job.succeed({**WHOLE, "files": "app.aab"}).outputs["release-result"] == "created"
+    assert (
+        job.succeed({**WHOLE, "files": "app.aab"}).outputs["release-result"]
+        == "created"
+    )
 
 
 def test_a_dry_run_sends_nothing(job: Job) -> None:
     """It says what would be done, each step."""
     ended = job.succeed({**WHOLE, "dry-run": "true"})
     assert sent(job) == []
-    for told in ("Would upload app.apk", "Would set the release notes", "Would distribute the"):
+    for told in (
+        "Would upload app.apk",
+        "Would set the release notes",
+        "Would distribute the",
+    ):
         assert told in ended.log
     assert "1 group (qa)" in ended.outputs["plan"]
 
 
 @pytest.mark.parametrize("alias", ["nobody", "App.Tester"])
-def test_a_group_that_does_not_exist_is_named_and_the_release_stays(job: Job, alias: str) -> None:
+def test_a_group_that_does_not_exist_is_named_and_the_release_stays(
+    job: Job, alias: str
+) -> None:
     """The service names none; the others that were given are not blamed, and get nothing."""
     ended = job.fail(4, {**WHOLE, "tester-groups": f"qa, {alias}"})
     assert ended.outputs["failure"] == "tester-group-missing"
@@ -123,7 +147,9 @@ def test_a_group_that_does_not_exist_is_named_and_the_release_stays(job: Job, al
 
 def test_a_group_that_the_service_names_is_not_looked_up(job: Job) -> None:
     """Only the one that it names is missing, whatever else was given."""
-    job.emulator.add_fault(DISTRIBUTE, "status", status=400, message="Group beta does not exist.")
+    job.emulator.add_fault(
+        DISTRIBUTE, "status", status=400, message="Group beta does not exist."
+    )
     ended = job.fail(4, {**WHOLE, "tester-groups": "qa, beta"})
     assert "The project has no group beta, so" in ended.log
     assert not any("groups" in one.path for one in job.emulator.requests)
@@ -134,9 +160,14 @@ def test_a_tester_that_is_refused_is_named(job: Job) -> None:
     ended = job.fail(4, {**WHOLE, "testers": "ann@example"})
     assert "ann@example can be no tester." in ended.log
     assert "The release stays (" in ended.log
-    job.emulator.add_fault(DISTRIBUTE, "status", status=400, message="Bad.", reason="badRequest")
+    job.emulator.add_fault(
+        DISTRIBUTE, "status", status=400, message="Bad.", reason="badRequest"
+    )
     ended = job.fail(4, WHOLE)
-    assert "It was for 2 testers (ann@example.com, bob@example.com) and 1 group (qa)." in ended.log
+    assert (
+        "It was for 2 testers (ann@example.com, bob@example.com) and 1 group (qa)."
+        in ended.log
+    )
 
 
 @pytest.mark.parametrize("on", ["upload", GET, PATCH, DISTRIBUTE])
@@ -153,7 +184,12 @@ def test_a_lost_answer_does_no_harm(job: Job, on: str, do: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["projects/1/apps/1:9:android:other/releases/r", f"{RELEASES}r/../../x", "releases/r", 7],
+    [
+        "projects/1/apps/1:9:android:other/releases/r",
+        f"{RELEASES}r/../../x",
+        "releases/r",
+        7,
+    ],
 )
 def test_a_release_of_another_app_is_not_distributed(job: Job, name: Any) -> None:
     """The answer names something else than what was sent: nothing is done to it."""
@@ -162,12 +198,18 @@ def test_a_release_of_another_app_is_not_distributed(job: Job, name: Any) -> Non
     ended = job.fail(4, WHOLE)
     assert "without the id of what it made" in ended.log
     assert "id" not in ended.outputs
-    assert not [one for one in sent(job) if one.startswith("PATCH") or "distribute" in one]
+    assert not [
+        one for one in sent(job) if one.startswith("PATCH") or "distribute" in one
+    ]
 
 
 def test_only_addresses_of_pages_are_passed_on(job: Job) -> None:
     """What is no https address is neither an output nor a link."""
-    release = {"name": f"{RELEASES}r", "testingUri": "https://a.example/", "displayVersion": "1.4"}
+    release = {
+        "name": f"{RELEASES}r",
+        "testingUri": "https://a.example/",
+        "displayVersion": "1.4",
+    }
     release["firebaseConsoleUri"] = "javascript:alert(1)"
     answer = {"name": "o/1", "done": True, "response": {"release": release}}
     job.emulator.add_fault(GET, "replace-body", body=json.dumps(answer))
@@ -189,14 +231,22 @@ def test_a_success_without_a_body_is_no_distribution(job: Job) -> None:
 @pytest.mark.parametrize("on", ["upload", GET, PATCH, DISTRIBUTE])
 @pytest.mark.parametrize(
     ("status", "reason", "code"),
-    [(403, "PERMISSION_DENIED", 3), (404, "NOT_FOUND", 4), (400, "FAILED_PRECONDITION", 4)],
+    [
+        (403, "PERMISSION_DENIED", 3),
+        (404, "NOT_FOUND", 4),
+        (400, "FAILED_PRECONDITION", 4),
+    ],
 )
 def test_a_refusal_at_each_step_is_told(
     job: Job, on: str, status: int, reason: str, code: int
 ) -> None:
     """With what is there by then; the next run does what was left."""
-    body = json.dumps({"error": {"code": status, "message": "No, not this.", "status": reason}})
-    job.emulator.add_fault(on, "status", status=status, body=body, content_type="application/json")
+    body = json.dumps(
+        {"error": {"code": status, "message": "No, not this.", "status": reason}}
+    )
+    job.emulator.add_fault(
+        on, "status", status=status, body=body, content_type="application/json"
+    )
     ended = job.fail(code, WHOLE)
     assert "No, not this" in ended.log
     assert ("The release stays" in ended.log) == (on in (PATCH, DISTRIBUTE))
@@ -252,16 +302,31 @@ def test_a_release_that_is_gone_since_is_made_again(job: Job) -> None:
 
 BAD = {
     "no app": ({"firebase-app": ""}, "firebase-app: is required"),
-    "a package name": ({"firebase-app": "com.example.app"}, "firebase-app: 'com.example.app'"),
+    "a package name": (
+        {"firebase-app": "com.example.app"},
+        "firebase-app: 'com.example.app'",
+    ),
     "an app for iOS": ({"firebase-app": "1:123:ios:abc"}, "for ios"),
     "no address": ({"testers": "ann"}, "testers: 'ann'"),
-    "an address among the groups": ({"tester-groups": "a@example.com"}, "tester-groups: "),
-    "the name of a group": ({"tester-groups": "App Testers"}, "tester-groups: 'App Testers'"),
-    "two texts": ({"whats-new": "de-DE: a\nfr-FR: b"}, "whats-new: has notes in 2 languages"),
+    "an address among the groups": (
+        {"tester-groups": "a@example.com"},
+        "tester-groups: ",
+    ),
+    "the name of a group": (
+        {"tester-groups": "App Testers"},
+        "tester-groups: 'App Testers'",
+    ),
+    "two texts": (
+        {"whats-new": "de-DE: a\nfr-FR: b"},
+        "whats-new: has notes in 2 languages",
+    ),
     "both kinds of notes": ({"whats-new-directory": "notes"}, "whats-new: "),
     "notes of Play": ({"whats-new": "last-release"}, "whats-new: `last-release`"),
     "an unknown parameter": ({"params": "projects: 1"}, "params: 'projects' is not"),
-    "another app": ({"params": "app: projects/123/apps/1:123:android:x"}, "params: 'app' is not"),
+    "another app": (
+        {"params": "app: projects/123/apps/1:123:android:x"},
+        "params: 'app' is not",
+    ),
     "no app's name": ({"params": "app: apps/1"}, "params: 'app' is not"),
     "no project": ({"params": "project: [1]"}, "params: 'project' is not"),
     "another place": ({"params": "project: .."}, "params: 'project' contains"),
@@ -289,7 +354,11 @@ def test_bad_input_is_told_before_anything_is_sent(job: Job, case: str) -> None:
 
 @pytest.mark.parametrize(
     ("params", "project"),
-    [("", "123"), ("project: my-project", "my-project"), (f"app: projects/9/apps/{APP}", "9")],
+    [
+        ("", "123"),
+        ("project: my-project", "my-project"),
+        (f"app: projects/9/apps/{APP}", "9"),
+    ],
 )
 def test_the_project_is_in_the_app_or_in_the_parameters(
     job: Job, params: str, project: str
@@ -325,7 +394,9 @@ def test_a_file_with_any_name_is_sent_under_it(job: Job, emulator: Emulator) -> 
 
 def test_a_rehearsal_has_the_groups_that_are_asked_for(job: Job) -> None:
     """Nothing is sent to anybody, and no group of theirs is missing."""
-    ended = job.succeed({**WHOLE, "tester-groups": "friends", "api-endpoint": "emulator"})
+    ended = job.succeed(
+        {**WHOLE, "tester-groups": "friends", "api-endpoint": "emulator"}
+    )
     assert ended.outputs["rehearsal"] == "true"
     assert sent(job) == []
 

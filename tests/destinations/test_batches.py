@@ -35,7 +35,10 @@ def fill(workspace: Path, count: int, size: int) -> dict[str, str]:
 
 def stored(job: Job) -> list[tuple[str, str]]:
     """Name and digest of everything that was stored."""
-    return [(one["resource"]["name"], one["sha256"]) for one in job.emulator.state()["objects"]]
+    return [
+        (one["resource"]["name"], one["sha256"])
+        for one in job.emulator.state()["objects"]
+    ]
 
 
 @contextmanager
@@ -90,8 +93,18 @@ def test_a_thousand_files_share_eight_connections(begin: Begin) -> None:
     assert ended.peak < small.peak + 16 * MIB
 
 
-LATE: dict[str, Any] = {"on": "simple", "do": "slow-answer", "seconds": 0.03, "times": 1000}
-TOO_MANY: dict[str, Any] = {"on": "simple", "do": "status", "status": 429, "retry_after": 0}
+LATE: dict[str, Any] = {
+    "on": "simple",
+    "do": "slow-answer",
+    "seconds": 0.03,
+    "times": 1000,
+}
+TOO_MANY: dict[str, Any] = {
+    "on": "simple",
+    "do": "status",
+    "status": 429,
+    "retry_after": 0,
+}
 
 
 def test_sixteen_small_files_are_in_flight(begin: Begin) -> None:
@@ -101,7 +114,9 @@ def test_sixteen_small_files_are_in_flight(begin: Begin) -> None:
     ended = job.succeed({**STORAGE, "files": "*.bin"})
     assert sorted(stored(job)) == sorted(digests.items())
     assert [result["path"] for result in ended.results] == list(digests)
-    assert 12 < job.emulator.state()["connections"] <= 16 + 1  # one more is for the token
+    assert (
+        12 < job.emulator.state()["connections"] <= 16 + 1
+    )  # one more is for the token
 
 
 @pytest.mark.slow
@@ -109,7 +124,9 @@ def test_four_large_files_are_in_flight_among_the_small_ones(begin: Begin) -> No
     """Eight files of more than 8 MiB, whose responses are late, take the place of four; a small one
     passes them.
     """
-    job = begin({"on": "resumable.final", "do": "slow-answer", "seconds": 1.0, "times": 99})
+    job = begin(
+        {"on": "resumable.final", "do": "slow-answer", "seconds": 1.0, "times": 99}
+    )
     for number in range(8):
         with (job.workspace / f"{number}.bin").open("wb") as file:
             file.truncate(8 * MIB + 1)
@@ -156,8 +173,12 @@ def test_a_login_that_fails_has_failed_for_every_file(begin: Begin) -> None:
     job = begin({"on": "oauth.token", "do": "status", "status": 503, "times": 99})
     fill(job.workspace, 20, 10)
     ended = job.run({**STORAGE, "files": "*.bin", "max-retries": "1"})
-    assert (ended.code, job.emulator.state()["requests"]["oauth.token"]) == (75, 2), ended.log
-    assert all("no access token" in one["error"] for one in ended.results), ended.results
+    assert (ended.code, job.emulator.state()["requests"]["oauth.token"]) == (75, 2), (
+        ended.log
+    )
+    assert all("no access token" in one["error"] for one in ended.results), (
+        ended.results
+    )
 
 
 def test_results_keep_the_order_of_the_files(begin: Begin) -> None:
@@ -183,7 +204,10 @@ def test_links_of_internal_sharing_come_in_the_order_of_the_files(job: Job) -> N
         bundle(job.workspace, code=1),
     ]
     ended = job.succeed(
-        {"target": "play-internal-sharing", "files": "\n".join(file.name for file in files)}
+        {
+            "target": "play-internal-sharing",
+            "files": "\n".join(file.name for file in files),
+        }
     )
     links = [
         f"https://play.google.com/apps/test/com.example.app/{sha256(file.read_bytes())[:16]}"
@@ -191,9 +215,9 @@ def test_links_of_internal_sharing_come_in_the_order_of_the_files(job: Job) -> N
     ]
     assert ended.outputs["download-urls"].split(",") == links
     assert ended.outputs["download-url"] == ended.outputs["id"] == links[0]
-    assert [one["method"].rpartition(".")[2] for one in job.emulator.state()["objects"]].count(
-        "uploadapk"
-    ) == 1
+    assert [
+        one["method"].rpartition(".")[2] for one in job.emulator.state()["objects"]
+    ].count("uploadapk") == 1
 
 
 FORBIDDEN: dict[str, Any] = {
@@ -223,12 +247,25 @@ def test_one_failure_does_not_hide_the_others(
     assert ended.code == code, ended.log
     assert [name for name, _ in stored(job)] == ["0000.bin", "0003.bin"]
     assert [result["path"] for result in ended.results] == list(digests)
-    assert [bool(result["error"]) for result in ended.results] == [False, True, True, False]
+    assert [bool(result["error"]) for result in ended.results] == [
+        False,
+        True,
+        True,
+        False,
+    ]
     assert ["No room." in result["error"] for result in ended.results].index(True) == (
         1 if code == 4 else 2
     )
-    assert [bool(result["id"]) for result in ended.results] == [True, False, False, True]
-    assert ended.outputs["ids"].split(",") == [ended.results[0]["id"], ended.results[3]["id"]]
+    assert [bool(result["id"]) for result in ended.results] == [
+        True,
+        False,
+        False,
+        True,
+    ]
+    assert ended.outputs["ids"].split(",") == [
+        ended.results[0]["id"],
+        ended.results[3]["id"],
+    ]
 
 
 @pytest.mark.slow
@@ -241,7 +278,9 @@ def test_shards_together_send_everything_once(begin: Begin, how: str) -> None:
     digests = fill(job.workspace, 10, 100)
     parts = []
     for number in ("1", "2", "3"):
-        node = {"CI_NODE_INDEX": number, "CI_NODE_TOTAL": "3"} if how == "gitlab" else {}
+        node = (
+            {"CI_NODE_INDEX": number, "CI_NODE_TOTAL": "3"} if how == "gitlab" else {}
+        )
         shard = {} if how == "gitlab" else {"shard": f"{number}/3"}
         ended = job.succeed({**STORAGE, **shard, "files": "*.bin"}, **node)
         parts.append([result["path"] for result in ended.results])
@@ -261,7 +300,12 @@ def test_a_matrix_of_jobs_fills_one_edit(begin: Begin) -> None:
     for code in (101, 102, 103):
         bundle(job.workspace, code=code)
     for number, track in enumerate(("internal", "alpha", "beta"), 1):
-        inputs = {"files": "*.aab", "shard": f"{number}/3", "tracks": track, "commit": "false"}
+        inputs = {
+            "files": "*.aab",
+            "shard": f"{number}/3",
+            "tracks": track,
+            "commit": "false",
+        }
         ended = job.succeed({**play, **inputs, "existing-edit-id": edit})
         assert (ended.outputs["edit-id"], ended.outputs["committed"]) == (edit, "false")
         assert ended.outputs["version-codes"] == str(100 + number)

@@ -14,7 +14,8 @@ METHOD = "androidpublisher.applications.dataSafety"
 APP = "com.example.app"
 GIVEN = {"target": "play-data-safety", "package-name": APP, "files": "form.csv"}
 ANSWER = (
-    "PSL_DATA_COLLECTION_COLLECTS_PERSONAL_DATA,,false,REQUIRED,Does your app collect any data?"
+    "PSL_DATA_COLLECTION_COLLECTS_PERSONAL_DATA,,false,REQUIRED,Does your app collect "
+    "any data?"
 )
 BLANK = (
     'PSL_SUPPORTED_ACCOUNT_CREATION_METHODS,PSL_ACM_OAUTH,,MULTIPLE_CHOICE,"Which methods?\nSelect '
@@ -39,7 +40,9 @@ def test_a_rehearsal_claims_nothing_of_google(job: Job) -> None:
     """The emulator has the form, and nobody reviews it."""
     (job.workspace / "form.csv").write_text(FORM)
     ended = job.run({**GIVEN, "api-endpoint": "emulator"})
-    assert (ended.code, "Google Play has accepted" in ended.log) == (0, False), ended.log
+    assert (ended.code, "Google Play has accepted" in ended.log) == (0, False), (
+        ended.log
+    )
 
 
 def test_a_dry_run_sends_nothing(job: Job) -> None:
@@ -48,7 +51,9 @@ def test_a_dry_run_sends_nothing(job: Job) -> None:
     ended = job.succeed({**GIVEN, "dry-run": "true"})
     assert "Would send form.csv" in ended.log
     assert [
-        name for name in job.emulator.state()["requests"] if name.startswith("androidpublisher")
+        name
+        for name in job.emulator.state()["requests"]
+        if name.startswith("androidpublisher")
     ] == []
 
 
@@ -58,8 +63,14 @@ def test_a_dry_run_sends_nothing(job: Job) -> None:
         (b"Question,Answer\nA,B\n", "does not begin with the header row"),
         (b"", "does not begin with the header row"),
         (f"{HEADER}\n".encode(), "holds no answer"),
-        (f"{FORM},x,true,OPTIONAL,Which?\n".encode(), "line 5 of form.csv has no question id"),
-        (f"{FORM}PSL_X,true\n".encode(), "line 5 of form.csv has 2 fields instead of 5"),
+        (
+            f"{FORM},x,true,OPTIONAL,Which?\n".encode(),
+            "line 5 of form.csv has no question id",
+        ),
+        (
+            f"{FORM}PSL_X,true\n".encode(),
+            "line 5 of form.csv has 2 fields instead of 5",
+        ),
         (
             f"{FORM}PSL_X,,\xe9,OPTIONAL,Which?\n".encode("latin-1"),
             "line 5 of form.csv is not UTF-8",
@@ -85,7 +96,9 @@ def test_what_is_no_form_is_refused_before_anything_is_sent(
 def test_the_app_and_the_file_are_required(job: Job, missing: str) -> None:
     """A form does not say whose it is."""
     (job.workspace / "form.csv").write_text(FORM)
-    ended = job.fail(2, {name: value for name, value in GIVEN.items() if name != missing})
+    ended = job.fail(
+        2, {name: value for name, value in GIVEN.items() if name != missing}
+    )
     assert f"{missing}: " in ended.log
 
 
@@ -100,7 +113,8 @@ def test_google_names_the_row_that_it_refuses(job: Job) -> None:
 def test_a_lost_response_and_a_503_are_tried_again(begin: Begin) -> None:
     """The form replaces the one before, so it may be sent again."""
     job = begin(
-        {"on": METHOD, "do": "answer-lost"}, {"on": METHOD, "do": "status", "status": 503, "nth": 2}
+        {"on": METHOD, "do": "answer-lost"},
+        {"on": METHOD, "do": "status", "status": 503, "nth": 2},
     )
     (job.workspace / "form.csv").write_text(FORM)
     job.succeed(GIVEN)

@@ -14,7 +14,9 @@ from tests.support.job import Job
 
 
 @pytest.mark.parametrize("name", PLACES)
-def test_a_dry_run_fetches_a_token_and_sends_nothing_else(name: str, tmp_path: Path) -> None:
+def test_a_dry_run_fetches_a_token_and_sends_nothing_else(
+    name: str, tmp_path: Path
+) -> None:
     """The login is proven with the scope that the work needs; the service hears nothing and nothing
     changes.
     """
@@ -36,7 +38,12 @@ def test_a_dry_run_of_an_empty_shard_has_nothing_to_prove(job: Job) -> None:
     """
     (job.workspace / "a.bin").write_bytes(b"a")
     ended = job.succeed(
-        {"target": "drive.files.create", "files": "a.bin", "shard": "1/2", "dry-run": "true"}
+        {
+            "target": "drive.files.create",
+            "files": "a.bin",
+            "shard": "1/2",
+            "dry-run": "true",
+        }
     )
     assert "no file is assigned to this job" in ended.log
     assert job.emulator.state()["requests"] == {}

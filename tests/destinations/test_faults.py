@@ -16,7 +16,14 @@ from typing import Any
 import pytest
 
 from tests.support.destination_runs import Seen, sha256, value, visit
-from tests.support.destinations import ANSWERED_LATER, MIB, PLACES, RESUMABLE, SINGLE, USER
+from tests.support.destinations import (
+    ANSWERED_LATER,
+    MIB,
+    PLACES,
+    RESUMABLE,
+    SINGLE,
+    USER,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -52,11 +59,15 @@ def storms(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Storms]:
     with ThreadPoolExecutor(12) as pool:
         folder = tmp_path_factory.mktemp("storms")
         runs = {
-            name: pool.submit(visit, place, folder / name, WEATHER_B if name == "ota" else WEATHER)
+            name: pool.submit(
+                visit, place, folder / name, WEATHER_B if name == "ota" else WEATHER
+            )
             for name, place in RESUMABLE.items()
         }
         runs |= {
-            name: pool.submit(visit, place, folder / name, SINGLE_WEATHER, size=16 * MIB)
+            name: pool.submit(
+                visit, place, folder / name, SINGLE_WEATHER, size=16 * MIB
+            )
             for name, place in SINGLE.items()
         }
         yield runs
@@ -74,7 +85,9 @@ def test_every_fault_happened_and_one_effect_is_left(seen: Seen) -> None:
     """After all the faults the service did its work once, whether or not it could say so."""
     assert (
         seen.fired
-        == ["status", "reset", "answer-lost"][: 2 if seen.place in SINGLE.values() else 3]
+        == ["status", "reset", "answer-lost"][
+            : 2 if seen.place in SINGLE.values() else 3
+        ]
     )
     assert len(seen.stored) == 1
     assert (
@@ -110,7 +123,8 @@ def test_the_outputs_are_the_services_own_words(seen: Seen) -> None:
     """
     [stored] = seen.stored
     expected = {
-        output: value(stored["resource"], path) for output, path in seen.place.outputs.items()
+        output: value(stored["resource"], path)
+        for output, path in seen.place.outputs.items()
     }
     assert {name: seen.ended.outputs.get(name) for name in expected} == expected
     assert seen.ended.outputs["bytes-uploaded"] == str(stored["size"])
@@ -157,14 +171,18 @@ def test_a_build_that_firebase_may_have_is_sent_again(tmp_path: Path) -> None:
     assert seen.ended.results[0]["resource"]["result"] == "RELEASE_UNMODIFIED"
 
 
-@pytest.mark.parametrize("name", [name for name in SINGLE if name != "firebase-app-distribution"])
+@pytest.mark.parametrize(
+    "name", [name for name in SINGLE if name != "firebase-app-distribution"]
+)
 def test_a_lost_answer_without_a_session_is_told_and_not_repeated(
     name: str, tmp_path: Path
 ) -> None:
     """A method without sessions can't be asked afterwards: exit code 4 says so, and there is one
     effect, not two.
     """
-    seen = visit(SINGLE[name], tmp_path / "workspace", [{"on": "upload", "do": "answer-lost"}])
+    seen = visit(
+        SINGLE[name], tmp_path / "workspace", [{"on": "upload", "do": "answer-lost"}]
+    )
     assert seen.ended.code == 4
     assert len(seen.stored) == 1
     assert "is not known" in seen.ended.log
@@ -178,7 +196,11 @@ def test_a_draft_is_sent_once_even_when_the_answer_is_lost(tmp_path: Path) -> No
     place = RESUMABLE["gmail-draft-send"]
     bare = replace(
         place,
-        inputs={name: text for name, text in place.inputs.items() if not name.startswith("mail-")},
+        inputs={
+            name: text
+            for name, text in place.inputs.items()
+            if not name.startswith("mail-")
+        },
     )
     call = [{"on": "gmail.users.drafts.send", "do": "answer-lost"}]
     seen = visit(bare, tmp_path / "workspace", call, files="none")

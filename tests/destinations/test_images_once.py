@@ -44,7 +44,8 @@ def picture(job: Job, name: str, number: int) -> None:
 def live(job: Job) -> list[str]:
     """The digests of the screenshots that users see, in order."""
     return [
-        image["sha256"] for image in job.emulator.state()["apps"][PACKAGE]["images"].get(PHONE, [])
+        image["sha256"]
+        for image in job.emulator.state()["apps"][PACKAGE]["images"].get(PHONE, [])
     ]
 
 
@@ -61,7 +62,10 @@ def test_an_image_whose_session_is_lost_behind_its_last_byte_is_not_doubled(
 ) -> None:
     """It is in the edit, which is asked before anything is sent again."""
     job.emulator.faults.add(
-        [{"on": FINAL, "do": "answer-lost"}, {"on": QUERY, "do": "session-lost", "status": status}]
+        [
+            {"on": FINAL, "do": "answer-lost"},
+            {"on": QUERY, "do": "session-lost", "status": status},
+        ]
     )
     ended = job.succeed(LISTING)
     assert live(job) == sent(ended)
@@ -88,7 +92,11 @@ def test_an_image_that_is_wanted_twice_is_there_twice(job: Job) -> None:
     picture(job, "2.png", 1)
     lost = [{"on": FINAL, "do": "answer-lost"}, {"on": QUERY, "do": "session-lost"}]
     job.emulator.faults.add(
-        [*lost, {"on": FINAL, "do": "status", "after": "end"}, {"on": QUERY, "do": "session-lost"}]
+        [
+            *lost,
+            {"on": FINAL, "do": "status", "after": "end"},
+            {"on": QUERY, "do": "session-lost"},
+        ]
     )
     assert live(job) == []
     ended = job.succeed(LISTING)
@@ -97,9 +105,13 @@ def test_an_image_that_is_wanted_twice_is_there_twice(job: Job) -> None:
 
 
 @pytest.mark.parametrize(
-    "trouble", [{"do": "answer-lost"}, {"do": "status", "after": "end", "status": 503}], ids=str
+    "trouble",
+    [{"do": "answer-lost"}, {"do": "status", "after": "end", "status": 503}],
+    ids=str,
 )
-def test_an_image_by_one_request_is_looked_for(job: Job, trouble: dict[str, Any]) -> None:
+def test_an_image_by_one_request_is_looked_for(
+    job: Job, trouble: dict[str, Any]
+) -> None:
     """There is no session to ask, but the edit shows whether it is there."""
     job.emulator.faults.add([{"on": "play.images.upload+multipart", **trouble}])
     ended = job.run({**LISTING, "upload-protocol": "multipart"})
@@ -113,7 +125,13 @@ def test_an_image_that_nobody_can_look_for_is_temporary(job: Job) -> None:
         [
             {"on": FINAL, "do": "answer-lost"},
             {"on": QUERY, "do": "session-lost"},
-            {"on": "play.images.list", "do": "status", "status": 503, "nth": 2, "times": 2},
+            {
+                "on": "play.images.list",
+                "do": "status",
+                "status": 503,
+                "nth": 2,
+                "times": 2,
+            },
         ]
     )
     ended = job.fail(75, {**LISTING, "max-retries": "1"})
@@ -168,7 +186,9 @@ def test_a_bundle_by_one_request_is_looked_for(
 def test_a_bundle_by_one_request_that_never_arrives_is_temporary(job: Job) -> None:
     """The edit is kept, and the next run sends the bundle into it."""
     next_bundle(job)
-    job.emulator.faults.add([{"on": "play.bundles.upload+simple", **NOT_STORED, "times": 2}])
+    job.emulator.faults.add(
+        [{"on": "play.bundles.upload+simple", **NOT_STORED, "times": 2}]
+    )
     given = {**PLAY, "upload-protocol": "simple"}
     ended = job.fail(75, {**given, "max-retries": "1"})
     assert ended.outputs["failure"] == "temporary-failure"

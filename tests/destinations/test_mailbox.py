@@ -43,7 +43,9 @@ def test_without_a_user_the_error_names_the_remedy(job: Job) -> None:
 
 
 @pytest.mark.parametrize("dry_run", ["true", "false"])
-def test_without_delegation_no_request_reaches_gmail(begin: Begin, dry_run: str) -> None:
+def test_without_delegation_no_request_reaches_gmail(
+    begin: Begin, dry_run: str
+) -> None:
     """An account that may not act for the user gets no token, and the error says where an
     administrator allows it.
     """
@@ -65,7 +67,12 @@ def test_a_message_file_arrives_as_it_was_written(begin: Begin, end: bytes) -> N
     work.
     """
     job = begin(
-        {"on": "resumable.final", "do": "status-after-effect", "status": 503, "retry_after": 0}
+        {
+            "on": "resumable.final",
+            "do": "status-after-effect",
+            "status": 503,
+            "retry_after": 0,
+        }
     )
     lines = [
         b"From: me@example.com",
@@ -77,7 +84,9 @@ def test_a_message_file_arrives_as_it_was_written(begin: Begin, end: bytes) -> N
         b"",
     ]
     (job.workspace / "mail.eml").write_bytes(end.join(lines))
-    ended = job.succeed({"target": "gmail", "impersonate-user": USER, "message-file": "mail.eml"})
+    ended = job.succeed(
+        {"target": "gmail", "impersonate-user": USER, "message-file": "mail.eml"}
+    )
     [message] = job.emulator.state()["messages"]
     assert Path(message["file"]).read_bytes() == b"\r\n".join(lines)
     assert ended.outputs["message-id"] == message["id"]
@@ -89,7 +98,12 @@ def test_a_draft_is_made_changed_and_sent_by_three_jobs(job: Job) -> None:
     """
     drafted = job.run({**FOR_USER, "gmail-action": "draft"}).outputs["draft-id"]
     changed = job.run(
-        {**FOR_USER, "gmail-action": "draft-update", "draft-id": drafted, "mail-subject": "Out now"}
+        {
+            **FOR_USER,
+            "gmail-action": "draft-update",
+            "draft-id": drafted,
+            "mail-subject": "Out now",
+        }
     )
     assert changed.outputs["draft-id"] == drafted
     sent = job.succeed(

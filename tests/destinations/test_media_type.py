@@ -24,7 +24,10 @@ SHEET = "application/vnd.google-apps.spreadsheet"
     ("where", "protocol"),
     [
         *(("metadata", protocol) for protocol in ("auto", "multipart", "resumable")),
-        *(("media-type", protocol) for protocol in ("auto", "multipart", "resumable", "simple")),
+        *(
+            ("media-type", protocol)
+            for protocol in ("auto", "multipart", "resumable", "simple")
+        ),
     ],
 )
 def test_the_type_that_was_stated_is_that_of_the_upload(
@@ -36,7 +39,9 @@ def test_the_type_that_was_stated_is_that_of_the_upload(
     (job.workspace / "report.bin").write_bytes(noise(5000, PDF))
     metadata = json.dumps({"contentType": HTML, "cacheControl": "no-store"})
     given = {"metadata": metadata} if where == "metadata" else {"media-type": HTML}
-    ended = job.succeed({**STORAGE, "files": "report.bin", "upload-protocol": protocol, **given})
+    ended = job.succeed(
+        {**STORAGE, "files": "report.bin", "upload-protocol": protocol, **given}
+    )
     state = job.emulator.state()
     [stored] = state["objects"]
     assert stored["media_type"] == HTML
@@ -47,7 +52,11 @@ def test_the_type_that_was_stated_is_that_of_the_upload(
 @pytest.mark.parametrize(
     ("given", "sent", "kept"),
     [
-        ({"metadata": '{"mimeType": "text/markdown"}'}, "text/markdown", "text/markdown"),
+        (
+            {"metadata": '{"mimeType": "text/markdown"}'},
+            "text/markdown",
+            "text/markdown",
+        ),
         ({"media-type": "text/markdown"}, "text/markdown", "text/markdown"),
         (
             {"metadata": '{"mimeType": "text/csv"}', "media-type": "text/csv"},
@@ -108,7 +117,11 @@ def test_a_method_without_a_field_takes_media_type(job: Job) -> None:
             "control character",
         ),
         ({"media-type": "text/html; charset=a b"}, "media-type", "type/subtype"),
-        ({"metadata": '{"contentType": "text/html\\r\\nX-A: b"}'}, "metadata", "contentType"),
+        (
+            {"metadata": '{"contentType": "text/html\\r\\nX-A: b"}'},
+            "metadata",
+            "contentType",
+        ),
         ({"metadata": '{"contentType": 7}'}, "metadata", "contentType"),
         ({"metadata": '{"contentType": ""}'}, "metadata", "contentType"),
         (
@@ -117,7 +130,11 @@ def test_a_method_without_a_field_takes_media_type(job: Job) -> None:
             "is text/html",
         ),
         (
-            {"target": "youtube.videos.insert", "params": "part: snippet", "media-type": HTML},
+            {
+                "target": "youtube.videos.insert",
+                "params": "part: snippet",
+                "media-type": HTML,
+            },
             "media-type",
             "video/*",
         ),

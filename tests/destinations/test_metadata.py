@@ -54,12 +54,16 @@ def with_draft(job: Job, action: str) -> dict[str, str]:
 @pytest.mark.parametrize(
     "action", ["send", "insert", "import", "draft", "draft-update", "draft-send"]
 )
-def test_a_mail_takes_its_labels_and_its_thread(job: Job, action: str, protocol: str) -> None:
+def test_a_mail_takes_its_labels_and_its_thread(
+    job: Job, action: str, protocol: str
+) -> None:
     """The resource goes along as it was given: of a message itself, of a draft the message in
     it.
     """
     draft = with_draft(job, action)
-    given: dict[str, Any] = {"message": LABELS} if action.startswith("draft") else LABELS
+    given: dict[str, Any] = (
+        {"message": LABELS} if action.startswith("draft") else LABELS
+    )
     ended = job.succeed(
         {
             **WRITTEN,
@@ -71,7 +75,9 @@ def test_a_mail_takes_its_labels_and_its_thread(job: Job, action: str, protocol:
     )
     state = job.emulator.state()
     stored = state["objects"][-1]
-    assert stored["protocol"] == ("multipart" if protocol == "multipart" else "resumable")
+    assert stored["protocol"] == (
+        "multipart" if protocol == "multipart" else "resumable"
+    )
     assert stored["metadata"] == {
         **given,
         **({"id": draft["draft-id"]} if action == "draft-send" else {}),
@@ -89,7 +95,9 @@ def test_a_message_in_the_metadata_needs_no_upload(job: Job, action: str) -> Non
     draft = with_draft(job, action)
     before = job.emulator.state()["requests"].get("upload", 0)
     message = {"raw": RAW, "threadId": "t1"}
-    given: dict[str, Any] = {"message": message} if action.startswith("draft") else message
+    given: dict[str, Any] = (
+        {"message": message} if action.startswith("draft") else message
+    )
     ended = job.succeed(
         {**FOR_USER, **draft, "gmail-action": action, "metadata": json.dumps(given)}
     )
@@ -102,20 +110,31 @@ def test_a_message_in_the_metadata_needs_no_upload(job: Job, action: str) -> Non
         "t1",
     )
     assert state["effects"].get(action) == 1
-    assert ended.outputs["id"] == ended.outputs["ids"] == ended.outputs.get("draft-id", made["id"])
+    assert (
+        ended.outputs["id"]
+        == ended.outputs["ids"]
+        == ended.outputs.get("draft-id", made["id"])
+    )
     assert ended.outputs["attempts"] == "0"
 
 
 @pytest.mark.parametrize("by_id", [False, True])
-def test_a_signal_before_the_answer_makes_no_second_mail(begin: Begin, by_id: bool) -> None:
+def test_a_signal_before_the_answer_makes_no_second_mail(
+    begin: Begin, by_id: bool
+) -> None:
     """A run that is stopped while Gmail works says what is not known, and the next one does not
     send in silence.
     """
     job = begin({"on": "gmail.users.messages.send", "do": "slow-answer", "seconds": 30})
-    method = {"target": "gmail.users.messages.send", "params": "userId: me"} if by_id else {}
+    method = (
+        {"target": "gmail.users.messages.send", "params": "userId: me"} if by_id else {}
+    )
     given = {**FOR_USER, **method, "metadata": json.dumps({"raw": RAW})}
     stopped = (
-        job.start(given).when(lambda state: bool(state["messages"])).send(signal.SIGTERM).end()
+        job.start(given)
+        .when(lambda state: bool(state["messages"]))
+        .send(signal.SIGTERM)
+        .end()
     )
     assert (stopped.code, stopped.outputs["failure"]) == (143, "terminated")
     assert "It is not known whether" in stopped.log
@@ -162,27 +181,46 @@ def test_a_message_in_the_metadata_goes_once(begin: Begin) -> None:
             "`threadId` in the wrong place",
         ),
         ({**WRITTEN, "metadata": "[]"}, "not a map"),
-        ({**WRITTEN, "metadata": '{"threadId": 5}'}, "`threadId` is not the id of a thread"),
-        ({**WRITTEN, "metadata": '{"labelIds": "INBOX"}'}, "`labelIds` is not a list of labels"),
-        ({**WRITTEN, "metadata": json.dumps({"raw": RAW})}, "contains a message in `raw`"),
+        (
+            {**WRITTEN, "metadata": '{"threadId": 5}'},
+            "`threadId` is not the id of a thread",
+        ),
+        (
+            {**WRITTEN, "metadata": '{"labelIds": "INBOX"}'},
+            "`labelIds` is not a list of labels",
+        ),
+        (
+            {**WRITTEN, "metadata": json.dumps({"raw": RAW})},
+            "contains a message in `raw`",
+        ),
         ({**FOR_USER, "metadata": '{"raw": "?"}'}, "not base64url"),
         ({**FOR_USER, "metadata": '{"raw": ""}'}, "can't be read"),
         (
             {
                 **FOR_USER,
-                "metadata": json.dumps({"raw": encoded(b"Subject: Hi\r\n\r\nIt is out.")}),
+                "metadata": json.dumps(
+                    {"raw": encoded(b"Subject: Hi\r\n\r\nIt is out.")}
+                ),
             },
             "no recipient",
         ),
         (
-            {**WRITTEN, "gmail-action": "draft-send", "draft-id": "r1", "metadata": '{"id": "r2"}'},
+            {
+                **WRITTEN,
+                "gmail-action": "draft-send",
+                "draft-id": "r1",
+                "metadata": '{"id": "r2"}',
+            },
             "`draft-id` names",
         ),
         (
             {**ICON, "metadata": '{"resourceId": "other"}'},
             "`resourceId` is not what `resource-id` says",
         ),
-        ({**ICON, "metadata": '{"imageType": "LEADERBOARD_ICON"}'}, "`imageType` is not what"),
+        (
+            {**ICON, "metadata": '{"imageType": "LEADERBOARD_ICON"}'},
+            "`imageType` is not what",
+        ),
         ({**ICON, "metadata": "{}}"}, "not JSON"),
     ],
 )
@@ -207,7 +245,9 @@ def test_an_image_takes_its_resource(job: Job, protocol: str, spoken: str) -> No
     """The image's resource goes along, by either way that carries one."""
     (job.workspace / "icon.png").write_bytes(PNG)
     resource = {"kind": "gamesConfiguration#imageConfiguration", "resourceId": "CgkI"}
-    ended = job.succeed({**ICON, "metadata": json.dumps(resource), "upload-protocol": protocol})
+    ended = job.succeed(
+        {**ICON, "metadata": json.dumps(resource), "upload-protocol": protocol}
+    )
     [stored] = job.emulator.state()["objects"]
     assert (stored["protocol"], stored["metadata"]) == (spoken, resource)
     assert ended.outputs["id"] == "CgkI"
@@ -217,7 +257,9 @@ def test_an_image_takes_its_resource(job: Job, protocol: str, spoken: str) -> No
 @pytest.mark.parametrize(
     "fault", [{"do": "status-after-effect", "retry_after": 0}, {"do": "answer-lost"}]
 )
-def test_an_image_is_sent_again(begin: Begin, protocol: str, fault: Mapping[str, Any]) -> None:
+def test_an_image_is_sent_again(
+    begin: Begin, protocol: str, fault: Mapping[str, Any]
+) -> None:
     """A resource has one image of each type, so what may have been received is repeated: two
     requests, one image.
     """
@@ -255,10 +297,15 @@ def test_the_resource_of_an_image_of_a_listing_needs_no_picture(job: Job) -> Non
         edit = talk.request("POST", edits, json={}).json["id"]
         place = f"{edits}/{edit}/listings/en-US/icon"
         talk.request(
-            "PUT", f"{edits}/{edit}/listings/en-US", json={"language": "en-US", "title": "App"}
+            "PUT",
+            f"{edits}/{edit}/listings/en-US",
+            json={"language": "en-US", "title": "App"},
         )
         made = talk.request(
-            "POST", f"/upload{place}?uploadType=media", PNG, {"Content-Type": "image/png"}
+            "POST",
+            f"/upload{place}?uploadType=media",
+            PNG,
+            {"Content-Type": "image/png"},
         )
     params = f"{{packageName: {PACKAGE}, editId: '{edit}', language: en-US, imageType: icon}}"
     before = job.emulator.state()["requests"]["upload"]

@@ -23,7 +23,12 @@ STORAGE = {
     "files": "a.bin",
 }
 SHARING = {"target": "play-internal-sharing", "files": "*.apk"}
-OTA = {"target": "ota", "deployment": "d1", "package-title": "System 1.2", "files": "ota.zip"}
+OTA = {
+    "target": "ota",
+    "deployment": "d1",
+    "package-title": "System 1.2",
+    "files": "ota.zip",
+}
 PLAY = {"target": "play", "files": "*.aab", "tracks": "internal"}
 ADDING = {"Drive": DRIVE, "internal sharing": SHARING, "OTA": OTA}
 STEPS = {"OTA": ("goog.finalize", "goog.query")}
@@ -34,12 +39,18 @@ TROUBLES: dict[str, dict[str, Any]] = {
 
 
 def lost(
-    job: Job, trouble: dict[str, Any], status: int = 404, steps: tuple[str, str] | None = None
+    job: Job,
+    trouble: dict[str, Any],
+    status: int = 404,
+    steps: tuple[str, str] | None = None,
 ) -> None:
     """The answer to the last request, and then the session."""
     final, query = steps or ("resumable.final", "resumable.query")
     job.emulator.faults.add(
-        [{"on": final, **trouble}, {"on": query, "do": "session-lost", "status": status}]
+        [
+            {"on": final, **trouble},
+            {"on": query, "do": "session-lost", "status": status},
+        ]
     )
 
 
@@ -116,7 +127,9 @@ def test_what_the_next_run_can_ask_about_is_in_no_doubt(job: Job) -> None:
 
 
 @pytest.mark.parametrize("kind", ["github", "gitlab"])
-@pytest.mark.parametrize("given", [DRIVE, MAIL, SHARING], ids=["Drive", "mail", "internal sharing"])
+@pytest.mark.parametrize(
+    "given", [DRIVE, MAIL, SHARING], ids=["Drive", "mail", "internal sharing"]
+)
 def test_what_only_this_machine_could_ask_about_is_in_doubt(
     job: Job, given: dict[str, str], kind: str
 ) -> None:
@@ -200,7 +213,9 @@ def test_nonsense_about_a_mail_that_was_sent_leaves_it_in_doubt(
         75 if kept else 4,
         {**MAIL, **IMPATIENT, **({"state-dir": "state"} if state == "chosen" else {})},
     )
-    assert ended.outputs["failure"] == ("temporary-failure" if kept else "outcome-unknown")
+    assert ended.outputs["failure"] == (
+        "temporary-failure" if kept else "outcome-unknown"
+    )
     assert kept or "Check whether the service has it before you run again" in ended.log
     assert len(job.emulator.state()["messages"]) == 1
 
@@ -220,11 +235,16 @@ def test_a_mail_that_is_stopped_behind_its_last_byte_may_be_out(
     if state == "chosen":
         assert "the next run continues from there" in error
     else:
-        assert "may have arrived. Check whether the service has it before you run again" in error
+        assert (
+            "may have arrived. Check whether the service has it before you run again"
+            in error
+        )
 
 
 @pytest.mark.parametrize("given", [STORAGE, PLAY], ids=["named object", "Play"])
-def test_what_a_repeat_can_not_double_is_sent_again(job: Job, given: dict[str, str]) -> None:
+def test_what_a_repeat_can_not_double_is_sent_again(
+    job: Job, given: dict[str, str]
+) -> None:
     """An object of a fixed name is replaced; a Play edit takes a version code once."""
     fill(job)
     lost(job, TROUBLES["answer lost"])
@@ -237,13 +257,19 @@ def test_what_a_repeat_can_not_double_is_sent_again(job: Job, given: dict[str, s
 
 def attempt(number: int) -> dict[str, str]:
     """The same run, for the first time or again."""
-    return {"GITHUB_RUN_ID": "7", "GITHUB_JOB": "release", "GITHUB_RUN_ATTEMPT": str(number)}
+    return {
+        "GITHUB_RUN_ID": "7",
+        "GITHUB_JOB": "release",
+        "GITHUB_RUN_ATTEMPT": str(number),
+    }
 
 
 def killed_at_the_end(job: Job, given: dict[str, str], number: int) -> None:
     """An attempt that dies while the last answer is on its way, its file stored."""
     job.emulator.add_fault("resumable.final", "slow-answer", seconds=30)
-    running = job.start(given, **attempt(number)).when(lambda state: len(state["objects"]) == 1)
+    running = job.start(given, **attempt(number)).when(
+        lambda state: len(state["objects"]) == 1
+    )
     running.send(signal.SIGKILL).end()
 
 
@@ -271,7 +297,9 @@ def test_a_killed_run_may_have_sent_everything(job: Job, large: bool) -> None:
     assert stored(job) == 2
 
 
-@pytest.mark.parametrize("given", [DRIVE, {**DRIVE, "chunk-size": "1MiB"}], ids=["whole", "chunks"])
+@pytest.mark.parametrize(
+    "given", [DRIVE, {**DRIVE, "chunk-size": "1MiB"}], ids=["whole", "chunks"]
+)
 def test_a_run_killed_before_its_last_block_leaves_no_doubt(
     job: Job, given: dict[str, str]
 ) -> None:
@@ -280,8 +308,12 @@ def test_a_run_killed_before_its_last_block_leaves_no_doubt(
     """
     (job.workspace / "a.bin").write_bytes(noise(8 * MIB))
     nth = 3 if "chunk-size" in given else 1
-    job.emulator.add_fault("resumable.put", "stall", nth=nth, after=MIB // 2, seconds=30)
-    running = job.start(given, **attempt(1)).when(lambda state: bool(state["faults"]["fired"]))
+    job.emulator.add_fault(
+        "resumable.put", "stall", nth=nth, after=MIB // 2, seconds=30
+    )
+    running = job.start(given, **attempt(1)).when(
+        lambda state: bool(state["faults"]["fired"])
+    )
     running.send(signal.SIGKILL).end()
     job.emulator.add_fault("resumable.query", "session-lost")
     ended = job.succeed(given, **attempt(2))
@@ -333,7 +365,9 @@ def one_refused(job: Job, given: dict[str, str]) -> Ended:
     """A first attempt that adds two of three files; the service refuses the second."""
     for name in ("a", "b", "c"):
         (job.workspace / f"{name}.txt").write_text(name * 1000)
-    job.emulator.add_fault("multipart", "status", status=400, message="Not today.", nth=2)
+    job.emulator.add_fault(
+        "multipart", "status", status=400, message="Not today.", nth=2
+    )
     ended = job.fail(4, given, **attempt(1))
     assert stored(job) == 2
     return ended

@@ -14,7 +14,12 @@ from tests.support.emulator_client import EmulatorClient
 from tests.support.job import Ended, Job
 
 LIST = "androidovertheair.deployments.packages.list"
-GIVEN = {"target": "ota", "deployment": "d1", "package-title": "System 1.2", "files": "ota.zip"}
+GIVEN = {
+    "target": "ota",
+    "deployment": "d1",
+    "package-title": "System 1.2",
+    "files": "ota.zip",
+}
 PARTS = (
     b"--b\r\nContent-Type: application/json\r\n\r\n"
     b'{"deployment": "d1", "package_title": "System 1.2"}\r\n'
@@ -36,7 +41,9 @@ def somebody_uploads(job: Job) -> None:
         "X-Goog-Upload-Protocol": "multipart",
         "Content-Type": "multipart/related; boundary=b",
     }
-    body = PARTS + b"--b\r\nContent-Type: application/zip\r\n\r\nPK\x03\x04\r\n--b--\r\n"
+    body = (
+        PARTS + b"--b\r\nContent-Type: application/zip\r\n\r\nPK\x03\x04\r\n--b--\r\n"
+    )
     with closing(EmulatorClient(job.emulator)) as client:
         assert client.request("POST", "/upload/package", body, headers).status == 200
 
@@ -57,8 +64,12 @@ def test_the_package_is_known_by_its_name(job: Job, protocol: str) -> None:
         assert "To roll it out, associate the package with a configuration" in told
 
 
-def test_a_deployment_that_is_not_there_is_named_with_the_place_of_its_id(begin: Begin) -> None:
-    job = begin({"on": "goog.start", "do": "status", "status": 404, "message": "Not found."})
+def test_a_deployment_that_is_not_there_is_named_with_the_place_of_its_id(
+    begin: Begin,
+) -> None:
+    job = begin(
+        {"on": "goog.start", "do": "status", "status": 404, "message": "Not found."}
+    )
     ended = upload(job)
     assert ended.code == 4
     assert "There is no deployment d1, or the account can't see it." in ended.log
@@ -90,7 +101,12 @@ def test_two_new_packages_are_told_and_not_guessed(begin: Begin) -> None:
 
 @pytest.mark.parametrize(
     ("status", "more"),
-    [(403, {"reason": "forbidden"}), (404, {}), (400, {}), (503, {"retry_after": 0, "times": 2})],
+    [
+        (403, {"reason": "forbidden"}),
+        (404, {}),
+        (400, {}),
+        (503, {"retry_after": 0, "times": 2}),
+    ],
 )
 def test_a_list_that_is_refused_ends_no_upload(
     begin: Begin, status: int, more: dict[str, object]
@@ -98,7 +114,9 @@ def test_a_list_that_is_refused_ends_no_upload(
     """The first look is refused for whatever reason: the package is sent, and its id is told to be
     unknown.
     """
-    job = begin({"on": LIST, "do": "status", "status": status, "message": "No.", **more})
+    job = begin(
+        {"on": LIST, "do": "status", "status": status, "message": "No.", **more}
+    )
     ended = upload(job, **{"max-retries": "1"})
     assert ended.code == 0, ended.log
     assert "The package's id is not known. " in ended.log
@@ -111,7 +129,9 @@ AGAIN = {"GITHUB_RUN_ID": "7", "GITHUB_JOB": "upload"}
 
 @pytest.mark.slow
 @pytest.mark.parametrize("protocol", ["auto", "multipart"])
-def test_a_package_that_failed_behind_its_upload_is_no_success(begin: Begin, protocol: str) -> None:
+def test_a_package_that_failed_behind_its_upload_is_no_success(
+    begin: Begin, protocol: str
+) -> None:
     """The service's own words are the error, nothing of it is an id, and the next attempt sends the
     package again.
     """
@@ -122,7 +142,10 @@ def test_a_package_that_failed_behind_its_upload_is_no_success(begin: Begin, pro
     assert (ended.code, ended.outputs["failure"]) == (4, "package-failed"), ended.log
     [failed] = names(job)
     for told in (ended.log, ended.summary, ended.results[0]["error"]):
-        assert f"it failed (package {failed}): The payload's signature is not valid." in told
+        assert (
+            f"it failed (package {failed}): The payload's signature is not valid."
+            in told
+        )
     assert "id" not in ended.outputs
     job.emulator.config.package_error = ""
     again = job.succeed(given, **AGAIN, GITHUB_RUN_ATTEMPT="2")
@@ -142,7 +165,9 @@ def test_an_upload_that_an_earlier_run_finished_is_found(begin: Begin) -> None:
     assert [second.outputs["id"]] == names(job)
 
 
-def test_where_the_state_goes_with_the_machine_the_list_settles_the_doubt(begin: Begin) -> None:
+def test_where_the_state_goes_with_the_machine_the_list_settles_the_doubt(
+    begin: Begin,
+) -> None:
     """The next run could not ask, so this one looks at once, and leaves nothing behind."""
     lost = {"on": "goog.finalize", "do": "status-after-effect", "retry_after": 0}
     job = begin(lost, {"on": "goog.query", "do": "status", "retry_after": 0})
@@ -164,13 +189,18 @@ def test_a_bare_200_is_settled_by_the_list(begin: Begin) -> None:
     upload(job)
     ended = job.succeed({**GIVEN, "package-title": "System 1.3"})
     assert [ended.outputs["id"]] == names(job)[1:]
-    assert (ended.results[0]["error"], ended.outputs["bytes-uploaded"]) == ("", "100000")
+    assert (ended.results[0]["error"], ended.outputs["bytes-uploaded"]) == (
+        "",
+        "100000",
+    )
     assert "The deployment lists the new package" in ended.log
     assert "goog.cancel" not in job.emulator.state()["requests"]
 
 
 @pytest.mark.parametrize("listed", [True, False], ids=["an empty list", "no list"])
-def test_a_bare_200_without_a_new_package_is_in_doubt(begin: Begin, listed: bool) -> None:
+def test_a_bare_200_without_a_new_package_is_in_doubt(
+    begin: Begin, listed: bool
+) -> None:
     """Exit code 4 after the usual waits, and nothing is cancelled, whether the list is empty or
     refused.
     """
@@ -203,7 +233,13 @@ def test_all_that_remains_goes_out_at_once_after_an_interruption(
     chunks.
     """
     job = begin(
-        {"on": "goog.upload", "do": "reset", "after": 500_000, "stored": 0, "times": broken}
+        {
+            "on": "goog.upload",
+            "do": "reset",
+            "after": 500_000,
+            "stored": 0,
+            "times": broken,
+        }
     )
     package(job.workspace, 9 << 20)
     job.succeed(GIVEN)

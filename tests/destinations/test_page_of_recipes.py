@@ -20,13 +20,22 @@ from tests.services.play.test_recipes import ACTION, DOCUMENT, steps_of
 from tests.support.job import Job
 
 VALUES = {"github.ref_name": "v1.4.2", "matrix.part": "5"}
-EXAMPLES = [DOCUMENT.parents[1] / "examples/github" / name for name in ("resume.yml", "shards.yml")]
+EXAMPLES = [
+    DOCUMENT.parents[1] / "examples/github" / name
+    for name in ("resume.yml", "shards.yml")
+]
 BLOCKS = re.findall(
-    r"^```yaml\n(.*?)^```", DOCUMENT.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+    r"^```yaml\n(.*?)^```",
+    DOCUMENT.read_text(encoding="utf-8"),
+    re.MULTILINE | re.DOTALL,
 )
 BLOCKS += [example.read_text(encoding="utf-8") for example in EXAMPLES]
 STEPS = [step for block in BLOCKS for step in steps_of(yaml.safe_load(block))]
-OTHERS = [step for step in STEPS if step.get("uses") == ACTION and step["with"]["target"] != "play"]
+OTHERS = [
+    step
+    for step in STEPS
+    if step.get("uses") == ACTION and step["with"]["target"] != "play"
+]
 # The head of what the Play Console exports, with one answer.
 FORM = """Question ID (machine readable),Response ID (machine readable),Response value,\
 Answer requirement,Human-friendly question label
@@ -57,7 +66,9 @@ PROOF = {
 def given(step: Mapping[str, Any]) -> dict[str, str]:
     """What stands under `with:`, but for the login, which is by the emulator's key."""
     login = ("credentials", "workload-identity-provider")
-    values = {name: str(value) for name, value in step["with"].items() if name not in login}
+    values = {
+        name: str(value) for name, value in step["with"].items() if name not in login
+    }
     return {
         name: re.sub(r"\$\{\{ (.*?) \}\}", lambda found: VALUES[found[1]], text)
         for name, text in values.items()
@@ -66,17 +77,25 @@ def given(step: Mapping[str, Any]) -> dict[str, str]:
 
 def checkout(job: Job) -> None:
     """What the recipes find: an app on Google Play, and the files that they name."""
-    job.emulator.console.add_release("com.example.app", "production", {"versionCodes": ["41"]})
+    job.emulator.console.add_release(
+        "com.example.app", "production", {"versionCodes": ["41"]}
+    )
     rollout = {"versionCodes": ["42"], "status": "inProgress", "userFraction": 0.01}
     job.emulator.console.add_release("com.example.app", "production", rollout)
-    for name in ("build/report.pdf", "CHANGES.txt", *(f"dist/{number}.txt" for number in range(9))):
+    for name in (
+        "build/report.pdf",
+        "CHANGES.txt",
+        *(f"dist/{number}.txt" for number in range(9)),
+    ):
         (job.workspace / name).parent.mkdir(exist_ok=True)
         (job.workspace / name).write_text(name, encoding="utf-8")
     form = job.workspace / "distribution/data-safety.csv"
     form.parent.mkdir()
     form.write_text(FORM, encoding="utf-8")
     # as the emulator has a version that was not uploaded
-    specimens.make_bundle(job.workspace / "app-release.aab", "com.example.app", 42, "1.0")
+    specimens.make_bundle(
+        job.workspace / "app-release.aab", "com.example.app", 42, "1.0"
+    )
     apk = job.workspace / "app/build/outputs/apk/debug/app-debug.apk"
     apk.parent.mkdir(parents=True)
     specimens.make_apk(apk, "com.example.app", 42, "1.4.2")
@@ -118,9 +137,9 @@ def test_the_plan_becomes_a_comment(job: Job, tmp_path: Path) -> None:
     bundle.parent.mkdir(parents=True)
     specimens.make_bundle(bundle, "com.example.app", 43, "1.4.3")
     (step,) = [step for step in STEPS if step.get("name") == "Plan the release"]
-    plan = job.run(given(step) | {"whats-new-directory": "", "replace-rollout": "true"}).outputs[
-        "plan"
-    ]
+    plan = job.run(
+        given(step) | {"whats-new-directory": "", "replace-rollout": "true"}
+    ).outputs["plan"]
     said = carry_out(COMMANDS["jq"], tmp_path, PLAN=plan, PULL_REQUEST="5")
     assert said.startswith("gh pr comment 5 --body-file -\nproduction: [{")
     assert " becomes [{" in said
@@ -132,8 +151,13 @@ def test_the_other_commands_run(tmp_path: Path) -> None:
         carry_out(COMMANDS["echo"], tmp_path, URL="https://play.google.com/x")
         == "https://play.google.com/x\n"
     )
-    said = carry_out(COMMANDS["gh"], tmp_path, APK="dist/app.apk", GITHUB_REF_NAME="v1.4.2")
+    said = carry_out(
+        COMMANDS["gh"], tmp_path, APK="dist/app.apk", GITHUB_REF_NAME="v1.4.2"
+    )
     assert said == "gh release upload v1.4.2 dist/app.apk\n"
-    assert carry_out(COMMANDS["mkdir"], tmp_path) == "sudo chown -R runner .uploader-state\n"
+    assert (
+        carry_out(COMMANDS["mkdir"], tmp_path)
+        == "sudo chown -R runner .uploader-state\n"
+    )
     assert (tmp_path / ".uploader-state").is_dir()
     assert set(COMMANDS) == {"jq", "echo", "gh", "mkdir"}

@@ -52,14 +52,26 @@ def test_a_simple_upload_leaves_out_the_name_that_nobody_gave(job: Job) -> None:
     """The bytes alone go out, Drive names the file itself, and the log says so before."""
     (job.workspace / "app.bin").write_bytes(b"x" * 1000)
     ended = job.succeed(
-        {"target": "drive.files.create", "files": "app.bin", "upload-protocol": "simple"}
+        {
+            "target": "drive.files.create",
+            "files": "app.bin",
+            "upload-protocol": "simple",
+        }
     )
     assert "Drive will call the file Untitled" in ended.log
     state = job.emulator.state()
     [stored] = state["objects"]
-    assert (stored["protocol"], stored["size"], stored["metadata"]) == ("simple", 1000, {})
+    assert (stored["protocol"], stored["size"], stored["metadata"]) == (
+        "simple",
+        1000,
+        {},
+    )
     [made] = state["files"].values()
-    assert (made["id"], made["name"], made["size"]) == (ended.outputs["id"], "Untitled", "1000")
+    assert (made["id"], made["name"], made["size"]) == (
+        ended.outputs["id"],
+        "Untitled",
+        "1000",
+    )
 
 
 @pytest.mark.slow

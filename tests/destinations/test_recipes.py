@@ -32,7 +32,11 @@ def test_a_recipe_does_what_it_says(job: Job, target: str) -> None:
     (job.workspace / "dist").mkdir()
     if target == "drive.files.update":  # its file is there already
         (job.workspace / "old.apk").write_bytes(b"old")
-        old = {"target": "drive.files.create", "files": "old.apk", "metadata": '{"id": "FILE_ID"}'}
+        old = {
+            "target": "drive.files.create",
+            "files": "old.apk",
+            "metadata": '{"id": "FILE_ID"}',
+        }
         assert job.run(old).code == 0
     before = len(job.emulator.state()["objects"])
     names = RECIPES[target]["files"].split()

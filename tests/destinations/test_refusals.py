@@ -30,9 +30,18 @@ GAMES: Given = {
     "image-type": "ACHIEVEMENT_ICON",
     "files": "a.png",
 }
-OTA: Given = {"target": "ota", "deployment": "d", "package-title": "t", "files": "ota.zip"}
+OTA: Given = {
+    "target": "ota",
+    "deployment": "d",
+    "package-title": "t",
+    "files": "ota.zip",
+}
 DRIVE: Given = {"target": "drive.files.create", "files": "a.bin"}
-STORAGE: Given = {"target": "storage.objects.insert", "files": "a.bin", "params": "bucket: b"}
+STORAGE: Given = {
+    "target": "storage.objects.insert",
+    "files": "a.bin",
+    "params": "bucket: b",
+}
 IMAGE: Given = {
     "target": "androidpublisher.edits.images.upload",
     "files": "a.png",
@@ -99,8 +108,18 @@ REFUSALS: dict[str, tuple[Given, Make, str, str]] = {
         "",
     ),
     "mail no recipient": ({**GMAIL, "mail-to": ""}, BIN, "mail-to", "no recipient"),
-    "mail empty": ({**GMAIL, "mail-body": ""}, BIN, "mail-body", "the mail would be empty"),
-    "mail no sender": ({**GMAIL, "gmail-action": "insert"}, BIN, "mail-from", "needs a sender"),
+    "mail empty": (
+        {**GMAIL, "mail-body": ""},
+        BIN,
+        "mail-body",
+        "the mail would be empty",
+    ),
+    "mail no sender": (
+        {**GMAIL, "gmail-action": "insert"},
+        BIN,
+        "mail-from",
+        "needs a sender",
+    ),
     "mail unknown action": (
         {**GMAIL, "gmail-action": "reply"},
         BIN,
@@ -140,14 +159,34 @@ REFUSALS: dict[str, tuple[Given, Make, str, str]] = {
         "LEADERBOARD_ICON",
     ),
     "games no image": (GAMES, holding("a.png", b"no image"), "files", "image/*"),
-    "games too large": (GAMES, holding("a.png", PNG, 15 * MIB + 1), "files", "at most 15,728,640"),
+    "games too large": (
+        GAMES,
+        holding("a.png", PNG, 15 * MIB + 1),
+        "files",
+        "at most 15,728,640",
+    ),
     "games stream": (GAMES, pipe("a.png"), "files", "is a stream"),
     # OTA
     "ota torn zip": (OTA, torn, "files", "its end is missing"),
-    "ota deployment elsewhere": ({**OTA, "deployment": "../x"}, torn, "deployment", "segment"),
-    "ota bundle": ({**OTA, "files": "app-7.aab"}, bundle, "files", "not an OTA package"),
+    "ota deployment elsewhere": (
+        {**OTA, "deployment": "../x"},
+        torn,
+        "deployment",
+        "segment",
+    ),
+    "ota bundle": (
+        {**OTA, "files": "app-7.aab"},
+        bundle,
+        "files",
+        "not an OTA package",
+    ),
     "ota apk": ({**OTA, "files": "app-7.apk"}, apk, "files", "`target: play`"),
-    "ota title for an id": ({**OTA, "deployment": "my deployment"}, torn, "deployment", "no id"),
+    "ota title for an id": (
+        {**OTA, "deployment": "my deployment"},
+        torn,
+        "deployment",
+        "no id",
+    ),
     "ota page for an id": (
         {**OTA, "deployment": "https://partner.android.com/ota"},
         torn,
@@ -174,7 +213,12 @@ REFUSALS: dict[str, tuple[Given, Make, str, str]] = {
         "target",
         "drive.files.create",
     ),
-    "method media type": (IMAGE, holding("a.png", b"%PDF-1.7"), "files", "application/pdf"),
+    "method media type": (
+        IMAGE,
+        holding("a.png", b"%PDF-1.7"),
+        "files",
+        "application/pdf",
+    ),
     "method too large": (
         CHROME,
         holding("a.zip", b"PK\3\4", 2048 * MIB + 1),
@@ -187,7 +231,12 @@ REFUSALS: dict[str, tuple[Given, Make, str, str]] = {
         "upload-protocol",
         "not support resumable uploads",
     ),
-    "method stream needs a session": ({**CHROME, "files": "-"}, BIN, "files", "must know the size"),
+    "method stream needs a session": (
+        {**CHROME, "files": "-"},
+        BIN,
+        "files",
+        "must know the size",
+    ),
     "method simple with metadata": (
         {**DRIVE, "upload-protocol": "simple", "metadata": '{"name": "x"}'},
         BIN,

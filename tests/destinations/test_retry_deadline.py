@@ -41,16 +41,23 @@ def test_nothing_is_begun_after_a_file_that_failed_for_the_deadline(
     job = begin({"on": START, "nth": 2, "times": 99, **BUSY})
     fill(job, 20)
     ended = job.run({**DRIVE, "retry-deadline": "0s", "max-retries": retries})
-    assert (ended.code, ended.outputs["failure"]) == (75, "temporary-failure"), ended.log
+    assert (ended.code, ended.outputs["failure"]) == (75, "temporary-failure"), (
+        ended.log
+    )
     assert job.emulator.state()["requests"]["resumable.start"] == 2
     assert [bool(result["id"]) for result in ended.results] == [True] + [False] * 19
     assert told(ended)[2:] == [NOT_REACHED] * 18
-    assert "Not begun, because the retry deadline (0 s) was reached: 18 files." in ended.log
+    assert (
+        "Not begun, because the retry deadline (0 s) was reached: 18 files."
+        in ended.log
+    )
 
 
 def test_a_wait_that_the_server_asks_for_can_be_the_end(begin: Begin) -> None:
     """It would pass the deadline, so the run ends at once; the next one sends what is missing."""
-    job = begin({"on": START, "nth": 2, "status": 429, "do": "status", "retry_after": 200})
+    job = begin(
+        {"on": START, "nth": 2, "status": 429, "do": "status", "retry_after": 200}
+    )
     fill(job, 4)
     given = {**DRIVE, "retry-deadline": "100s"}
     run = {"GITHUB_RUN_ID": "7", "GITHUB_JOB": "release"}
@@ -69,13 +76,17 @@ def test_files_in_flight_are_finished(begin: Begin) -> None:
     )
     fill(job, 6)
     ended = job.fail(75, {**DRIVE, "concurrency": "2", "retry-deadline": "0s"})
-    assert sorted(bool(result["id"]) for result in ended.results) == [False] * 5 + [True]
+    assert sorted(bool(result["id"]) for result in ended.results) == [False] * 5 + [
+        True
+    ]
     assert told(ended)[2:] == [NOT_REACHED] * 4
 
 
 def test_a_healthy_run_may_last_longer(begin: Begin) -> None:
     """Every file goes well at its first attempt, most of them behind the deadline."""
-    job = begin({"on": "resumable.final", "do": "slow-answer", "seconds": 0.3, "times": 6})
+    job = begin(
+        {"on": "resumable.final", "do": "slow-answer", "seconds": 0.3, "times": 6}
+    )
     fill(job, 6)
     job.succeed({**DRIVE, "retry-deadline": "1s"})
     assert len(job.emulator.state()["objects"]) == 6
@@ -91,7 +102,12 @@ def test_the_images_of_a_release_are_a_batch_too(job: Job) -> None:
         folder.mkdir(parents=True)
         specimens.make_image(folder / "1.png", 320, 640)
     job.emulator.add_fault("play.images.upload", "status", status=503)
-    play = {"target": "play", "files": "*.aab", "tracks": "internal", "images-directory": "listing"}
+    play = {
+        "target": "play",
+        "files": "*.aab",
+        "tracks": "internal",
+        "images-directory": "listing",
+    }
     ended = job.fail(75, {**play, "concurrency": "1", "retry-deadline": "0s"})
     assert told(ended).count(NOT_REACHED) == 4
     state = job.emulator.state()

@@ -22,7 +22,11 @@ from tests.support.job import Job
 pytestmark = pytest.mark.slow
 
 CHUNK = 512 * 1024
-STORAGE = {"target": "storage.objects.insert", "params": "bucket: b", "chunk-size": str(CHUNK)}
+STORAGE = {
+    "target": "storage.objects.insert",
+    "params": "bucket: b",
+    "chunk-size": str(CHUNK),
+}
 STORM: list[dict[str, Any]] = [
     {
         "on": "resumable.put",
@@ -71,7 +75,9 @@ def objects(job: Job) -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", ["cloud-storage", "youtube"])
-def test_a_stream_survives_a_503_a_reset_and_a_lost_answer(begin: Begin, name: str) -> None:
+def test_a_stream_survives_a_503_a_reset_and_a_lost_answer(
+    begin: Begin, name: str
+) -> None:
     """A stream has no second reading, yet nothing is missing, doubled or out of order after three
     faults.
     """
@@ -129,7 +135,9 @@ def test_a_stream_that_broke_off_keeps_nothing_for_a_next_run(job: Job) -> None:
     assert not list((job.workspace / "state").iterdir())
 
 
-@pytest.mark.parametrize("begun", [b"", bytes(700_000)], ids=["from its start", "in the middle"])
+@pytest.mark.parametrize(
+    "begun", [b"", bytes(700_000)], ids=["from its start", "in the middle"]
+)
 def test_a_writer_that_says_nothing_ends_the_run(job: Job, begun: bytes) -> None:
     """A command that hangs is told by `stall-timeout`; what it wrote before is not finished as if
     it were all.
@@ -137,7 +145,9 @@ def test_a_writer_that_says_nothing_ends_the_run(job: Job, begun: bytes) -> None
     read, write = os.pipe()
     writer = threading.Thread(target=os.write, args=(write, begun))
     writer.start()
-    running = replace(job, stdin=read).start({**STORAGE, "files": "-", "stall-timeout": "1s"})
+    running = replace(job, stdin=read).start(
+        {**STORAGE, "files": "-", "stall-timeout": "1s"}
+    )
     ended = running.end()
     writer.join()
     os.close(write)

@@ -30,7 +30,9 @@ def names(*patterns: str, workspace: Path, allow_outside: bool = False) -> list[
     """The names found, in order."""
     return [
         artifact.name
-        for artifact in find(patterns, Workspace(workspace, allow_outside=allow_outside))
+        for artifact in find(
+            patterns, Workspace(workspace, allow_outside=allow_outside)
+        )
     ]
 
 
@@ -108,7 +110,11 @@ def test_a_pattern_that_matches_nothing_is_an_error_and_all_are_reported_togethe
 
 
 RELEASE = "app/build/outputs/bundle/release/app-release.aab"
-OTHERS = ("app/build/outputs/bundle/debug/app-debug.aab", "lib/build/lib.aab", "x/y.aab")
+OTHERS = (
+    "app/build/outputs/bundle/debug/app-debug.aab",
+    "lib/build/lib.aab",
+    "x/y.aab",
+)
 
 
 @pytest.mark.parametrize(
@@ -127,17 +133,26 @@ OTHERS = ("app/build/outputs/bundle/debug/app-debug.aab", "lib/build/lib.aab", "
             id="misspelt",
         ),
         pytest.param(
-            "app.aab", (RELEASE,), f" The workspace has `{RELEASE}`.", id="another folder"
+            "app.aab",
+            (RELEASE,),
+            f" The workspace has `{RELEASE}`.",
+            id="another folder",
         ),
-        pytest.param("*.aab", ("out/a.apk",), " The workspace has `out/a.apk`.", id="APK"),
-        pytest.param("dist/*", ("out/a.apk",), " The workspace has `out/a.apk`.", id="no ending"),
+        pytest.param(
+            "*.aab", ("out/a.apk",), " The workspace has `out/a.apk`.", id="APK"
+        ),
+        pytest.param(
+            "dist/*", ("out/a.apk",), " The workspace has `out/a.apk`.", id="no ending"
+        ),
         pytest.param(
             "*.aab",
             ("app/build/intermediates/x.aab", ".gradle/x.aab", "README.md"),
             " The workspace has no .aab file at all. Did an earlier step build it?",
             id="half-made",
         ),
-        pytest.param("keys/*.json", ("play.json",), " Did an earlier step build it?", id="keys"),
+        pytest.param(
+            "keys/*.json", ("play.json",), " Did an earlier step build it?", id="keys"
+        ),
     ],
 )
 def test_where_a_pattern_matches_nothing_the_files_that_are_there_are_named(
@@ -158,7 +173,16 @@ def test_a_huge_workspace_is_not_searched_to_its_end(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["a[1].apk", "what?.apk", "*.apk", "**", "a\nb.apk", "::error::x.apk", "##[group]x.apk", "-x"],
+    [
+        "a[1].apk",
+        "what?.apk",
+        "*.apk",
+        "**",
+        "a\nb.apk",
+        "::error::x.apk",
+        "##[group]x.apk",
+        "-x",
+    ],
 )
 def test_a_name_that_exists_is_taken_literally(tmp_path: Path, name: str) -> None:
     """Wildcards, newlines and the runners' commands are only characters when a file has them in its
@@ -174,10 +198,13 @@ def test_credentials_left_by_the_login_action_are_never_taken(tmp_path: Path) ->
     (tmp_path / "innocent.json").symlink_to("gha-creds-0123456789abcdef.json")
     assert names("*.json", "**", workspace=tmp_path) == ["a.json"]
     assert (
-        "contains credentials" in refusals("gha-creds-0123456789abcdef.json", workspace=tmp_path)[0]
+        "contains credentials"
+        in refusals("gha-creds-0123456789abcdef.json", workspace=tmp_path)[0]
     )
     assert "contains credentials" in refusals("innocent.json", workspace=tmp_path)[0]
-    refused = "gha-creds-0123456789abcdef.json contains credentials and is never uploaded"
+    refused = (
+        "gha-creds-0123456789abcdef.json contains credentials and is never uploaded"
+    )
     assert refused in refusals("gha-creds-*.json", workspace=tmp_path)[0]
 
 
@@ -193,7 +220,14 @@ def test_a_dash_and_a_named_pipe_are_streams_of_unknown_size(tmp_path: Path) -> 
 
 @pytest.mark.parametrize(
     "pattern",
-    ["../secret.apk", "link.apk", "folder/secret.apk", "folder/*", "*.apk", "{outside}/secret.apk"],
+    [
+        "../secret.apk",
+        "link.apk",
+        "folder/secret.apk",
+        "folder/*",
+        "*.apk",
+        "{outside}/secret.apk",
+    ],
 )
 def test_a_real_path_outside_the_workspace_is_refused_unless_allowed(
     tmp_path: Path, pattern: str
@@ -216,10 +250,12 @@ def test_a_file_in_the_root_folder_is_outside(
     """It is not taken for one of its name in the current folder, which is the workspace as a
     rule.
     """
-    there = [path for path in Path("/").iterdir() if not path.is_symlink() and path.is_file()]
-    file = next((path for path in there if os.access(path, os.R_OK)), None) or pytest.skip(
-        "`/` has no file to read"
-    )
+    there = [
+        path for path in Path("/").iterdir() if not path.is_symlink() and path.is_file()
+    ]
+    file = next(
+        (path for path in there if os.access(path, os.R_OK)), None
+    ) or pytest.skip("`/` has no file to read")
     monkeypatch.chdir(tmp_path)
     assert "outside the workspace" in refusals(str(file), workspace=tmp_path)[0]
     touch(tmp_path, file.name)
@@ -307,7 +343,9 @@ def replaced(path: Path) -> None:
 
 
 @pytest.mark.parametrize("change", [grown, touched, replaced])
-def test_a_file_that_changed_is_noticed(tmp_path: Path, change: Callable[[Path], None]) -> None:
+def test_a_file_that_changed_is_noticed(
+    tmp_path: Path, change: Callable[[Path], None]
+) -> None:
     """By its size, its time and its inode, each alone; having been read is no change."""
     touch(tmp_path, "a.apk")
     (found,) = find(["a.apk"], Workspace(tmp_path))

@@ -50,10 +50,16 @@ SECRET = BestAvailableEncryption(b"changeit")
 
 
 def private(
-    key: Any, form: PrivateFormat, encoding: Encoding = Encoding.PEM, *, locked: bool = False
+    key: Any,
+    form: PrivateFormat,
+    encoding: Encoding = Encoding.PEM,
+    *,
+    locked: bool = False,
 ) -> bytes:
     """A private key as the library writes it."""
-    written: bytes = key.private_bytes(encoding, form, SECRET if locked else NoEncryption())
+    written: bytes = key.private_bytes(
+        encoding, form, SECRET if locked else NoEncryption()
+    )
     return written
 
 
@@ -102,7 +108,9 @@ def database_of_gcloud(folder: Path) -> bytes:
     """`credentials.db`, in which gcloud keeps its logins."""
     database = sqlite3.connect(folder / "credentials.db")
     with database:
-        database.execute("CREATE TABLE credentials (account_id TEXT PRIMARY KEY, value BLOB)")
+        database.execute(
+            "CREATE TABLE credentials (account_id TEXT PRIMARY KEY, value BLOB)"
+        )
         database.execute(
             "INSERT INTO credentials VALUES (?, ?)",
             ("ann@example.com", json.dumps({**USER, **TOKENS})),
@@ -113,23 +121,42 @@ def database_of_gcloud(folder: Path) -> bytes:
 
 PKCS12 = pkcs12.serialize_key_and_certificates(b"a", RSA, CERTIFICATE, None, SECRET)
 JKS = (
-    b"\xfe\xed\xfe\xed" + bytes([0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 1, 0, 6]) + b"upload" + b"s" * 900
+    b"\xfe\xed\xfe\xed"
+    + bytes([0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 1, 0, 6])
+    + b"upload"
+    + b"s" * 900
 )
-REFRESH, ACCESS, CLIENT = "1//0g" + "Ab3_" * 24, "ya29.a0" + "Ab3_" * 40, "GOCSPX-" + "Ab3_" * 7
+REFRESH, ACCESS, CLIENT = (
+    "1//0g" + "Ab3_" * 24,
+    "ya29.a0" + "Ab3_" * 40,
+    "GOCSPX-" + "Ab3_" * 7,
+)
 TOKENS = {"client_secret": CLIENT, "refresh_token": REFRESH}
 SIGNING = "a properties file with the password of a signing key"
 
 CREDENTIALS: dict[str, tuple[bytes, str]] = {
     "service-account key": (as_json(KEY, indent=2), "a service-account key"),
-    "key with a byte order mark": (b"\xef\xbb\xbf" + as_json(KEY), "a service-account key"),
+    "key with a byte order mark": (
+        b"\xef\xbb\xbf" + as_json(KEY),
+        "a service-account key",
+    ),
     "key in UTF-16": (json.dumps(KEY).encode("utf-16"), "a service-account key"),
-    "key in UTF-16 without a mark": (json.dumps(KEY).encode("utf-16-le"), "a service-account key"),
-    "key behind white space": (b"\n \t\r\n" * 1000 + as_json(KEY), "a service-account key"),
+    "key in UTF-16 without a mark": (
+        json.dumps(KEY).encode("utf-16-le"),
+        "a service-account key",
+    ),
+    "key behind white space": (
+        b"\n \t\r\n" * 1000 + as_json(KEY),
+        "a service-account key",
+    ),
     "key behind a comment": (
         b"// of the release job\n/* do not lose */\n" + as_json(KEY),
         "a service-account key",
     ),
-    "key in a list": (as_json([{"name": "a"}, {"keys": [KEY]}]), "a service-account key"),
+    "key in a list": (
+        as_json([{"name": "a"}, {"keys": [KEY]}]),
+        "a service-account key",
+    ),
     "key with text behind it": (as_json(KEY) + b"\nEOF\n", "a service-account key"),
     "key with escaped letters": (
         as_json(KEY).replace(b'"type"', b'"\\u0074ype"'),
@@ -139,7 +166,10 @@ CREDENTIALS: dict[str, tuple[bytes, str]] = {
         b"cat > key.json <<EOF\n" + as_json(KEY) + b"\nEOF\n",
         "a private key",
     ),
-    "key in base64": (base64.b64encode(as_json(KEY)), "a service-account key in base64"),
+    "key in base64": (
+        base64.b64encode(as_json(KEY)),
+        "a service-account key in base64",
+    ),
     "key in base64 with line ends": (
         base64.encodebytes(as_json(KEY)),
         "a service-account key in base64",
@@ -206,13 +236,18 @@ CREDENTIALS: dict[str, tuple[bytes, str]] = {
         "a list of URLs with passwords, as git keeps its logins",
     ),
     "Docker's older file": (
-        as_json({"https://index.docker.io/v1/": {"auth": "YW5uOmh1bnRlcjI=", "email": ""}}),
+        as_json(
+            {"https://index.docker.io/v1/": {"auth": "YW5uOmh1bnRlcjI=", "email": ""}}
+        ),
         "a Docker configuration with a login",
     ),
     "key behind NULs": (b"\0\0" + as_json(KEY), "a service-account key"),
     "key that is cut": (PEM[:400], "a private key"),
     "key that the bound cuts": (b"#" * (HEAD - 100) + b"\n" + PEM, "a private key"),
-    "JSON that the bound cuts": (b" " * (HEAD - 100) + as_json(KEY), "a service-account key"),
+    "JSON that the bound cuts": (
+        b" " * (HEAD - 100) + as_json(KEY),
+        "a service-account key",
+    ),
     "key attached to a mail": (
         b"To: a@b.c\r\nContent-Transfer-Encoding: base64\r\n\r\n"
         + in_lines(as_json(KEY), 76, end="\r\n")
@@ -262,17 +297,29 @@ CREDENTIALS: dict[str, tuple[bytes, str]] = {
         SIGNING,
     ),
     "properties with an escape": (b"store\\u0050assword=hunter2\n", SIGNING),
-    "properties with a continued line": (b"keyAlias=upload\nkeyPass\\\n  word=hunter2\n", SIGNING),
+    "properties with a continued line": (
+        b"keyAlias=upload\nkeyPass\\\n  word=hunter2\n",
+        SIGNING,
+    ),
     "properties with shorter names": (b"storePass=hunter2\nkeyPass=hunter2\n", SIGNING),
-    "properties for PGP": (b"signing.keyId=24875D73\nsigning.password=hunter2\n", SIGNING),
+    "properties for PGP": (
+        b"signing.keyId=24875D73\nsigning.password=hunter2\n",
+        SIGNING,
+    ),
     "properties for PGP in memory": (
         b"signingInMemoryKey=ABC\nsigningInMemoryKeyPassword=hunter2\n",
         SIGNING,
     ),
-    "properties of Android Studio": (b"android.injected.signing.key.password=hunter2\n", SIGNING),
+    "properties of Android Studio": (
+        b"android.injected.signing.key.password=hunter2\n",
+        SIGNING,
+    ),
     "variables of a shell": (b"export STORE_PASSWORD='hunter2'\n", SIGNING),
     "PKCS #8": (PEM, "a private key"),
-    "PKCS #8, encrypted": (private(RSA, PrivateFormat.PKCS8, locked=True), "a private key"),
+    "PKCS #8, encrypted": (
+        private(RSA, PrivateFormat.PKCS8, locked=True),
+        "a private key",
+    ),
     "PKCS #1": (private(RSA, PrivateFormat.TraditionalOpenSSL), "a private key"),
     "PKCS #1, encrypted": (
         private(RSA, PrivateFormat.TraditionalOpenSSL, locked=True),
@@ -285,8 +332,14 @@ CREDENTIALS: dict[str, tuple[bytes, str]] = {
     ),
     "App Store key (.p8)": (private(EC, PrivateFormat.PKCS8), "a private key"),
     "OpenSSH": (private(RSA, PrivateFormat.OpenSSH), "a private key"),
-    "PKCS #8 in DER": (private(RSA, PrivateFormat.PKCS8, Encoding.DER), "a private key"),
-    "elliptic PKCS #8 in DER": (private(EC, PrivateFormat.PKCS8, Encoding.DER), "a private key"),
+    "PKCS #8 in DER": (
+        private(RSA, PrivateFormat.PKCS8, Encoding.DER),
+        "a private key",
+    ),
+    "elliptic PKCS #8 in DER": (
+        private(EC, PrivateFormat.PKCS8, Encoding.DER),
+        "a private key",
+    ),
     "encrypted PKCS #8 in DER": (
         private(RSA, PrivateFormat.PKCS8, Encoding.DER, locked=True),
         "a private key",
@@ -295,8 +348,14 @@ CREDENTIALS: dict[str, tuple[bytes, str]] = {
         private(RSA, PrivateFormat.TraditionalOpenSSL, Encoding.DER),
         "a private key",
     ),
-    "SEC 1 in DER": (private(EC, PrivateFormat.TraditionalOpenSSL, Encoding.DER), "a private key"),
-    "PuTTY": (b"PuTTY-User-Key-File-3: ssh-ed25519\r\nEncryption: none\r\n", "a private key"),
+    "SEC 1 in DER": (
+        private(EC, PrivateFormat.TraditionalOpenSSL, Encoding.DER),
+        "a private key",
+    ),
+    "PuTTY": (
+        b"PuTTY-User-Key-File-3: ssh-ed25519\r\nEncryption: none\r\n",
+        "a private key",
+    ),
     "PGP": (
         PEM.replace(b"PRIVATE KEY", b"PGP PRIVATE KEY BLOCK"),
         "a private key",
@@ -305,13 +364,18 @@ CREDENTIALS: dict[str, tuple[bytes, str]] = {
         CERTIFICATE.public_bytes(Encoding.PEM) + PEM,
         "a private key",
     ),
-    "log with a whole key": (b"Step 1\n" * 900 + PEM + b"Step 2\n" * 900, "a private key"),
+    "log with a whole key": (
+        b"Step 1\n" * 900 + PEM + b"Step 2\n" * 900,
+        "a private key",
+    ),
     "PKCS #12": (
         pkcs12.serialize_key_and_certificates(b"a", RSA, CERTIFICATE, None, SECRET),
         "a PKCS #12 keystore",
     ),
     "PKCS #12 without encryption": (
-        pkcs12.serialize_key_and_certificates(b"a", RSA, CERTIFICATE, None, NoEncryption()),
+        pkcs12.serialize_key_and_certificates(
+            b"a", RSA, CERTIFICATE, None, NoEncryption()
+        ),
         "a PKCS #12 keystore",
     ),
     "key.properties": (
@@ -339,7 +403,10 @@ CREDENTIALS: dict[str, tuple[bytes, str]] = {
         b"machine example.com\n  login ann\n  password hunter2\n",
         "a .netrc file with a password",
     ),
-    ".npmrc": (b"//registry.npmjs.org/:_authToken=npm_0123\n", "an .npmrc file with a token"),
+    ".npmrc": (
+        b"//registry.npmjs.org/:_authToken=npm_0123\n",
+        "an .npmrc file with a token",
+    ),
     ".pypirc": (
         b"[pypi]\nusername = __token__\npassword = pypi-0123\n",
         "a .pypirc file with a password",
@@ -389,7 +456,9 @@ HARMLESS: dict[str, bytes] = {
         {"kind": "discovery#restDescription", "auth": {"oauth2": {"scopes": {}}}}
     ),
     "app-key.json that is no key": as_json({"type": "button", "private_key": "F1"}),
-    "schema of clients": as_json({"web": {"client_id": {}, "client_secret": {"type": "string"}}}),
+    "schema of clients": as_json(
+        {"web": {"client_id": {}, "client_secret": {"type": "string"}}}
+    ),
     "schema of keys": as_json({"type": "service_account", "private_key": ""}),
     "documentation of "
     "keys": b"It begins with -----BEGIN PRIVATE KEY-----\n...\n-----END PRIVATE KEY-----\n",
@@ -400,7 +469,9 @@ HARMLESS: dict[str, bytes] = {
     "line of dashes": b"#define ONE 1//" + b"-" * 80 + b"\n",
     "links": b"https://example.com/a:b@c\nhttps://ann@example.com\n",
     "links to be filled in": b"https://ann:$TOKEN@github.com\nhttps://ann:<token>@github.com\n",
-    "settings with an auth": as_json({"server": {"auth": "basic"}, "client": {"auth": "YmFzaWM="}}),
+    "settings with an auth": as_json(
+        {"server": {"auth": "basic"}, "client": {"auth": "YmFzaWM="}}
+    ),
     "user to be filled in": as_json(
         {"client_secret": "YOUR CLIENT SECRET", "refresh_token": "<token>"}
     ),
@@ -415,7 +486,9 @@ HARMLESS: dict[str, bytes] = {
     "build.gradle": b'signingConfigs {\n  storePassword "x"\n}\n',
     "npm "
     "settings": b"registry=https://registry.npmjs.org/\n//registry.npmjs.org/:_authToken=${NPM_TOKEN}\n",
-    "Docker without a login": as_json({"auths": {"ghcr.io": {}}, "credsStore": "desktop"}),
+    "Docker without a login": as_json(
+        {"auths": {"ghcr.io": {}}, "credsStore": "desktop"}
+    ),
     "mapping": b"com.example.A -> a:\n    int key -> b\n" * 2000,
     "base64 of text": base64.encodebytes(b"Starts faster. " * 100),
     "PNG head": b"\x89PNG\r\n\x1a\n" + bytes(200),
@@ -443,14 +516,18 @@ def kind(tmp_path: Path) -> Callable[[bytes | Path], str]:
 
 
 @pytest.mark.parametrize("name", CREDENTIALS)
-def test_a_credential_is_known_by_its_content(kind: Callable[[bytes], str], name: str) -> None:
+def test_a_credential_is_known_by_its_content(
+    kind: Callable[[bytes], str], name: str
+) -> None:
     """Whatever the file is called."""
     content, what = CREDENTIALS[name]
     assert kind(content) == what
 
 
 @pytest.mark.parametrize("name", HARMLESS)
-def test_what_is_no_credential_is_taken(kind: Callable[[bytes], str], name: str) -> None:
+def test_what_is_no_credential_is_taken(
+    kind: Callable[[bytes], str], name: str
+) -> None:
     """What is public, to be filled in, or only looks like one."""
     assert kind(HARMLESS[name]) == ""
 
@@ -468,7 +545,9 @@ def test_artifacts_and_images_are_no_credentials(
         assert kind(tmp_path / name) == ""
 
 
-def test_a_key_far_into_a_file_is_beyond_what_is_read(kind: Callable[[bytes], str]) -> None:
+def test_a_key_far_into_a_file_is_beyond_what_is_read(
+    kind: Callable[[bytes], str],
+) -> None:
     """What begins in the first 64 KiB is looked for, and a little further."""
     assert kind(b" " * (HEAD + 9000) + PEM) == ""
 
@@ -520,7 +599,10 @@ def test_keystores_of_keytool_are_told_from_truststores(
 
     def keytool(*arguments: str) -> None:
         subprocess.run(
-            ["keytool", *arguments, *options], check=True, capture_output=True, cwd=tmp_path
+            ["keytool", *arguments, *options],
+            check=True,
+            capture_output=True,
+            cwd=tmp_path,
         )
 
     (tmp_path / "a.pem").write_bytes(CERTIFICATE.public_bytes(Encoding.PEM))
@@ -558,8 +640,12 @@ def bouncy_castle(*entries: bytes, version: int = 2) -> bytes:
     )
 
 
-BKS_CERTIFICATE = b"\x01\0\x03one" + bytes(8) + bytes(4) + b"\0\x05X.509" + b"\0\0\0\x04cert"
-BKS_KEY = b"\x04\0\x03two" + bytes(8) + b"\0\0\0\x01\0\x05X.509\0\0\0\x04cert\0\0\0\x02kk"
+BKS_CERTIFICATE = (
+    b"\x01\0\x03one" + bytes(8) + bytes(4) + b"\0\x05X.509" + b"\0\0\0\x04cert"
+)
+BKS_KEY = (
+    b"\x04\0\x03two" + bytes(8) + b"\0\0\0\x01\0\x05X.509\0\0\0\x04cert\0\0\0\x02kk"
+)
 
 
 @pytest.mark.parametrize("version", [1, 2])
@@ -569,6 +655,10 @@ def test_keystores_of_bouncy_castle_are_told_from_truststores(
     """UBER, which is encrypted as a whole, is taken for one with a key."""
     assert kind(bouncy_castle(BKS_CERTIFICATE, version=version)) == ""
     assert (
-        kind(bouncy_castle(BKS_CERTIFICATE, BKS_KEY, version=version)) == "a Bouncy Castle keystore"
+        kind(bouncy_castle(BKS_CERTIFICATE, BKS_KEY, version=version))
+        == "a Bouncy Castle keystore"
     )
-    assert kind(bouncy_castle(version=1)[:32] + b"\x91\x87" * 64) == "a Bouncy Castle keystore"
+    assert (
+        kind(bouncy_castle(version=1)[:32] + b"\x91\x87" * 64)
+        == "a Bouncy Castle keystore"
+    )

@@ -17,7 +17,9 @@ from uploader.files.workspace import Workspace
 
 def destination(root: Path, path: str, *, allow_outside: bool = False) -> Destination:
     """A place in a workspace of its own."""
-    return Destination(Workspace(root, allow_outside=allow_outside), "universal-apk", path)
+    return Destination(
+        Workspace(root, allow_outside=allow_outside), "universal-apk", path
+    )
 
 
 def names(root: Path) -> list[str]:
@@ -55,7 +57,9 @@ def test_a_file_that_is_not_kept_leaves_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["../app.apk", "a/../../app.apk", "/nowhere/app.apk"])
-def test_outside_the_workspace_only_where_it_is_allowed(path: str, tmp_path: Path) -> None:
+def test_outside_the_workspace_only_where_it_is_allowed(
+    path: str, tmp_path: Path
+) -> None:
     """Whether it is written so or absolutely."""
     root = tmp_path / "root"
     root.mkdir()
@@ -70,7 +74,15 @@ def test_outside_the_workspace_only_where_it_is_allowed(path: str, tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    "path", [".git/config", "a/.ssh/key", ".env", ".ENV.local", "gha-creds-1.json", "/proc/self/x"]
+    "path",
+    [
+        ".git/config",
+        "a/.ssh/key",
+        ".env",
+        ".ENV.local",
+        "gha-creds-1.json",
+        "/proc/self/x",
+    ],
 )
 def test_some_places_are_never_written(path: str, tmp_path: Path) -> None:
     """Where others run what stands there, or take it for a secret; whatever is allowed."""

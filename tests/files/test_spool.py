@@ -19,7 +19,9 @@ from uploader.files.workspace import Workspace
 @pytest.fixture
 def spool(tmp_path: Path) -> Iterator[Spool]:
     """A spool of ten blocks, in an empty folder."""
-    with open_spool(Workspace(tmp_path, temp=tmp_path), "what is fetched", 10 * BLOCK) as spool:
+    with open_spool(
+        Workspace(tmp_path, temp=tmp_path), "what is fetched", 10 * BLOCK
+    ) as spool:
         yield spool
 
 
@@ -100,8 +102,12 @@ def test_a_full_disk_is_told(tmp_path: Path) -> None:
     path.touch()
     descriptor = os.open(path, os.O_RDONLY)
     try:
-        file = Spool(descriptor, "what is fetched", BLOCK, "Free it.").new_file("base.apk of 42")
-        with pytest.raises(UploaderError, match=r"Base\.apk of 42 could not be kept") as raised:
+        file = Spool(descriptor, "what is fetched", BLOCK, "Free it.").new_file(
+            "base.apk of 42"
+        )
+        with pytest.raises(
+            UploaderError, match=r"Base\.apk of 42 could not be kept"
+        ) as raised:
             file.write(b"x")
     finally:
         os.close(descriptor)
@@ -111,13 +117,19 @@ def test_a_full_disk_is_told(tmp_path: Path) -> None:
 
 def test_a_full_disk_of_the_runner_is_not_cured_by_tmpdir(tmp_path: Path) -> None:
     """The CI system's folder counts before that variable."""
-    with open_spool(Workspace(tmp_path, temp=tmp_path), "what is fetched", BLOCK) as spool:
+    with open_spool(
+        Workspace(tmp_path, temp=tmp_path), "what is fetched", BLOCK
+    ) as spool:
         assert "`RUNNER_TEMP`" in spool.hint
         assert "TMPDIR" not in spool.hint
 
 
-@pytest.mark.parametrize("temp", [None, Path("/missing")], ids=["no folder", "missing folder"])
-def test_elsewhere_tmpdir_names_another_folder(tmp_path: Path, temp: Path | None) -> None:
+@pytest.mark.parametrize(
+    "temp", [None, Path("/missing")], ids=["no folder", "missing folder"]
+)
+def test_elsewhere_tmpdir_names_another_folder(
+    tmp_path: Path, temp: Path | None
+) -> None:
     with open_spool(Workspace(tmp_path, temp=temp), "what is fetched", BLOCK) as spool:
         assert "`TMPDIR`" in spool.hint
 

@@ -68,7 +68,15 @@ def test_some_files_are_never_opened(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [".github/workflows/ci.yml", ".gitignore", "env", "a.env", "git/config", "my.git/x"]
+    "name",
+    [
+        ".github/workflows/ci.yml",
+        ".gitignore",
+        "env",
+        "a.env",
+        "git/config",
+        "my.git/x",
+    ],
 )
 def test_what_only_looks_like_it_is_opened(tmp_path: Path, name: str) -> None:
     """A folder for GitHub and a file that ends in .env are files like any other."""
@@ -84,7 +92,9 @@ def test_the_environment_of_the_run_is_no_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("given", ["key.json", "{}/key.json"])
-def test_every_credential_that_is_named_is_protected(tmp_path: Path, given: str) -> None:
+def test_every_credential_that_is_named_is_protected(
+    tmp_path: Path, given: str
+) -> None:
     """As an input, in the environment, as an env file: by its inode, wherever it lies and whatever
     it is called.
     """
@@ -120,7 +130,10 @@ def test_a_link_may_lead_below_the_folder_of_its_input(
     (root / link).symlink_to(root / target)
     assert why in refusal(Workspace(root), link, "store")
     assert bool(refusal(Workspace(root), link, "store")) is bool(why)
-    assert refusal(Workspace(root, allow_symlinks=True, allow_outside=True), link, "store") == ""
+    assert (
+        refusal(Workspace(root, allow_symlinks=True, allow_outside=True), link, "store")
+        == ""
+    )
 
 
 def test_a_pipe_holds_nobody_up(tmp_path: Path) -> None:
@@ -162,7 +175,11 @@ def test_what_was_swapped_after_the_check_is_not_read(
 ) -> None:
     """An artifact, and whatever is looked at before: exit 5, and not a byte of the other file."""
     swap(found.path, tmp_path / "secret")
-    for read in (found.open, lambda: media_types.head(found), lambda: media_types.kinds(found)):
+    for read in (
+        found.open,
+        lambda: media_types.head(found),
+        lambda: media_types.kinds(found),
+    ):
         with pytest.raises(IntegrityError, match="changed during the upload"):
             read()
     with pytest.raises(IntegrityError), FileSource(found) as source:
@@ -174,7 +191,9 @@ def test_a_swapped_attachment_is_not_sent(
     tmp_path: Path, found: Artifact, swap: Callable[[Path, Path], None]
 ) -> None:
     """It was found as a file of the workspace, and is another one when the mail is composed."""
-    inputs = make_inputs(tmp_path / "ws", target="gmail", mail_to="a@example.com", files="x86/a.so")
+    inputs = make_inputs(
+        tmp_path / "ws", target="gmail", mail_to="a@example.com", files="x86/a.so"
+    )
     swap(found.path, tmp_path / "secret")
     with pytest.raises(IntegrityError, match=r"a\.so changed during the upload"):
         prepare(inputs, found)
@@ -193,7 +212,9 @@ def test_a_pipe_without_a_writer_has_a_limit(tmp_path: Path) -> None:
     """Nobody opens it: after `stall-timeout` the run ends and says who is missing, where it once
     hung for ever.
     """
-    with pytest.raises(IntegrityError, match="no process opened it for writing within 0 s"):
+    with pytest.raises(
+        IntegrityError, match="no process opened it for writing within 0 s"
+    ):
         StreamSource(pipe(tmp_path), FakeTime().clock(), 0.0)
 
 

@@ -24,7 +24,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     parser.add_argument("targets", nargs="*")
     parser.add_argument("--seconds", type=int, default=60, help="for each target")
-    parser.add_argument("--keep", action="store_true", help="add the smallest finds to the corpus")
+    parser.add_argument(
+        "--keep", action="store_true", help="add the smallest finds to the corpus"
+    )
     parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.here:
@@ -86,7 +88,9 @@ def fuzz(target: str, seconds: int) -> int:
 
 def keep(target: str) -> None:
     """Adds the smallest inputs that covered something new to the corpus."""
-    found = sorted((WORK / target).iterdir(), key=lambda path: (path.stat().st_size, path.name))
+    found = sorted(
+        (WORK / target).iterdir(), key=lambda path: (path.stat().st_size, path.name)
+    )
     for path in found[:MOST_KEPT]:
         if path.stat().st_size <= LONGEST_KEPT:
             shutil.copy(path, CORPUS / target / path.name[:12])

@@ -77,14 +77,20 @@ ASKED: Mapping[bytes, tuple[str, Inputs]] = {
     b"s": ("symbols.zip", _RELEASE.changed(debug_symbols=(("", "symbols.zip"),))),
     b"n": ("notes/whatsnew-en-US", _RELEASE.changed(whats_new_directory="notes")),
     b"i": ("icons/en-US/images/icon.png", _RELEASE.changed(images_directory="icons")),
-    b"t": ("texts/en-US/full_description.txt", _RELEASE.changed(images_directory="texts")),
+    b"t": (
+        "texts/en-US/full_description.txt",
+        _RELEASE.changed(images_directory="texts"),
+    ),
     b"o": ("main.obb", _RELEASE.changed(expansion_file_main="main.obb")),
     b"e": ("mail.eml", _MAIL.changed(message_file="mail.eml")),
     b"a": (
         "notes.bin",
         _MAIL.changed(files=("notes.bin",), mail_to="a@example.com", mail_body="text"),
     ),
-    b"b": ("body.txt", _MAIL.changed(mail_to="a@example.com", mail_body="file:body.txt")),
+    b"b": (
+        "body.txt",
+        _MAIL.changed(mail_to="a@example.com", mail_body="file:body.txt"),
+    ),
 }
 
 
@@ -164,14 +170,18 @@ def credentials_given(data: bytes) -> None:
 @cache
 def _der(form: PrivateFormat) -> bytes:
     key = serialization.load_pem_private_key(process_key().private_pem().encode(), None)
-    return key.private_bytes(serialization.Encoding.DER, form, serialization.NoEncryption())
+    return key.private_bytes(
+        serialization.Encoding.DER, form, serialization.NoEncryption()
+    )
 
 
 def damaged_keys(data: bytes) -> None:
     """A private key of which some bytes are others: after its form and their place. It is the same
     key, or none.
     """
-    whole = _der(PrivateFormat.PKCS8 if data[:1] == b"8" else PrivateFormat.TraditionalOpenSSL)
+    whole = _der(
+        PrivateFormat.PKCS8 if data[:1] == b"8" else PrivateFormat.TraditionalOpenSSL
+    )
     at, others = int.from_bytes(data[1:3], "big") % len(whole), data[3:]
     body = base64.b64encode(whole[:at] + others + whole[at + len(others) :]).decode()
     pem = f"-----BEGIN PRIVATE KEY-----\n{body}\n-----END PRIVATE KEY-----\n"
@@ -183,9 +193,9 @@ def damaged_keys(data: bytes) -> None:
     }
     with suppress(InputError):
         source = credential_source.parse(LoginInputs(credentials=json.dumps(info)))
-        signature = google_auth.credentials(source, ["scope"], "", None, ANYWHERE).sign_bytes(
-            b"signed"
-        )
+        signature = google_auth.credentials(
+            source, ["scope"], "", None, ANYWHERE
+        ).sign_bytes(b"signed")
         _public_key().verify(signature, b"signed", PKCS1v15(), SHA256())
 
 
@@ -214,7 +224,9 @@ class OneAnswer(HttpClient):
     ) -> Response:
         """The answer, cut where the transport would cut it."""
         return Response(
-            self._answer.status, self._answer.headers, self._answer.body[: timeouts.max_size]
+            self._answer.status,
+            self._answer.headers,
+            self._answer.body[: timeouts.max_size],
         )
 
 
@@ -228,7 +240,9 @@ def token_answers(data: bytes) -> None:
     for info in _LOGINS:
         source = credential_source.parse(LoginInputs(credentials=json.dumps(info)))
         request = TokenRequest(
-            OneAnswer(response), secrets.append, google_auth.destinations(source, LoginInputs())
+            OneAnswer(response),
+            secrets.append,
+            google_auth.destinations(source, LoginInputs()),
         )
         with suppress(UploaderError, Unavailable):
             token, lifetime = google_auth.fetch(
@@ -238,7 +252,9 @@ def token_answers(data: bytes) -> None:
             assert lifetime > 0
             assert token in secrets
     supplier = JobToken(_KEYLESS)
-    request = TokenRequest(OneAnswer(response), secrets.append, Destinations.of([supplier.url]))
+    request = TokenRequest(
+        OneAnswer(response), secrets.append, Destinations.of([supplier.url])
+    )
     with suppress(UploaderError, Unavailable):
         assert supplier.get_subject_token(None, request)
 
@@ -279,7 +295,10 @@ def env_files(data: bytes) -> None:
     found = reader.read_env_file(str(path), Problems())
     read, problems = reader.read({}, [f"--env-file={path}"])
     assert all(problem.name and problem.what for problem in problems)
-    assert read.values.get("release_name", "") in ("", *(value for _, value in found.values()))
+    assert read.values.get("release_name", "") in (
+        "",
+        *(value for _, value in found.values()),
+    )
 
 
 class Silent:
@@ -293,10 +312,17 @@ class Silent:
 
 
 ENDPOINT = Endpoint(
-    "things.upload", "https://things.googleapis.com", "/things", "/upload/things", ("*/*",), ()
+    "things.upload",
+    "https://things.googleapis.com",
+    "/things",
+    "/upload/things",
+    ("*/*",),
+    (),
 )
 JOB = Upload(ENDPOINT, Artifact("a", "a", 1, data=b"a"), "text/plain")
-RECORD = SessionRecord("https://things.googleapis.com/upload/things?upload_id=x", 262_144)
+RECORD = SessionRecord(
+    "https://things.googleapis.com/upload/things?upload_id=x", 262_144
+)
 
 
 def state_entries(data: bytes) -> None:
@@ -323,7 +349,8 @@ def state_entries(data: bytes) -> None:
 def _journal(state: Path) -> Journal:
     reporter: Any = Silent()  # it follows no upload
     return Journal(
-        SealedStore(state, b"k" * 32, "account", Clock(time.sleep), reporter), JobRun("run")
+        SealedStore(state, b"k" * 32, "account", Clock(time.sleep), reporter),
+        JobRun("run"),
     )
 
 
@@ -335,7 +362,9 @@ def edit_records(data: bytes) -> None:
     look = recalled_look(data.decode("utf-8", "replace"))
     if look is not None:
         assert not step_since(look, (Release.of(["1"], "draft"),))
-    found = recalled(job, RecordingContext({job.memory: data.decode("utf-8", "replace")}))
+    found = recalled(
+        job, RecordingContext({job.memory: data.decode("utf-8", "replace")})
+    )
     if found is not None:
         assert isinstance(found.id, str)
         assert all(isinstance(value, str) for value in found.changes.values())
@@ -346,7 +375,9 @@ def vitals_answers(data: bytes) -> None:
     refusal in words.
     """
     response = Response(200, Headers(), data).json()
-    gate = Gate((Limit("crash-rate", 0.01), Limit("anr-rate", 2.0, relative=True)), days=3)
+    gate = Gate(
+        (Limit("crash-rate", 0.01), Limit("anr-rate", 2.0, relative=True)), days=3
+    )
     with suppress(UploaderError):
         found = measure(_Answering(response), "com.example.app", gate)
         judgement = judge(gate, 1_800_000_000, found, {"2"}, {"1"})
@@ -374,7 +405,9 @@ def track_answers(data: bytes) -> None:
         live = client.releases(response)
         options = ReleaseOptions()
         release_words.describe_all(live)
-        release = track_merge.new(ReleaseOptions(status="inProgress", fraction=0.5), ["7"])
+        release = track_merge.new(
+            ReleaseOptions(status="inProgress", fraction=0.5), ["7"]
+        )
         for decide in (
             lambda: track_merge.merged("beta", live, release, replace_rollout=False),
             lambda: track_merge.changed(options, track_merge.to_change("beta", live)),
@@ -389,7 +422,9 @@ def track_answers(data: bytes) -> None:
 def media_kinds(data: bytes) -> None:
     """What a file's first bytes and its name say that it is."""
     name, _, content = data.partition(b"\n")
-    artifact = Artifact("a", name.decode("utf-8", "replace"), len(content), data=content)
+    artifact = Artifact(
+        "a", name.decode("utf-8", "replace"), len(content), data=content
+    )
     kinds = media_types.kinds(artifact)
     assert kinds
     assert all("/" in kind for kind in kinds)
@@ -400,7 +435,9 @@ def addresses_of_sessions(data: bytes) -> None:
     uri = data.decode("utf-8", "replace")
     hosts.origin(uri)
     words = redaction.session_words(uri, ENDPOINT.root)
-    shown = redaction.without_session(uri.encode("utf-8", "replace"), uri, ENDPOINT.root)
+    shown = redaction.without_session(
+        uri.encode("utf-8", "replace"), uri, ENDPOINT.root
+    )
     assert not any(word.encode() in shown for word in words)
     assert not (hosts.on_loopback(uri) and hosts.is_google(uri))
     whole = resumable.absolute(uri, ENDPOINT.root + "/upload/things")

@@ -35,13 +35,24 @@ from uploader.files.android import (
     signatures,
 )
 from uploader.files.android.archive import Archive, MalformedFile
-from uploader.files.android.code_transparency import InvalidTransparency, read_transparency
+from uploader.files.android.code_transparency import (
+    InvalidTransparency,
+    read_transparency,
+)
 from uploader.files.android.compiled_xml import NotComparable, NotCompiledXml
 from uploader.files.android.limits import MAX_RELEASE_NOTES
 from uploader.files.android.manifest_rules import Role
-from uploader.files.android.notes import DEFAULT_LANGUAGE, inline_notes, is_language_name
+from uploader.files.android.notes import (
+    DEFAULT_LANGUAGE,
+    inline_notes,
+    is_language_name,
+)
 from uploader.files.android.resource_table import BinaryTable, Layouts
-from uploader.files.android.resource_values import ENCODED_SIZE, UnreadableTable, describe
+from uploader.files.android.resource_values import (
+    ENCODED_SIZE,
+    UnreadableTable,
+    describe,
+)
 from uploader.files.android.served_table import BuiltTable
 from uploader.files.artifacts import Artifact
 from uploader.hosts import trusted
@@ -103,7 +114,9 @@ def _response(data: bytes) -> Response:
     head, _, body = data.partition(b"\n\n")
     first, *lines = head.decode("latin-1").split("\n")
     status = int(first) if re.fullmatch("[0-9]{1,3}", first) else len(first) % 600
-    pairs = [(name, value) for name, _, value in (line.partition(":") for line in lines)]
+    pairs = [
+        (name, value) for name, _, value in (line.partition(":") for line in lines)
+    ]
     return Response(status, Headers(pairs), body, sent_whole=len(data) % 5 != 0)
 
 
@@ -122,7 +135,9 @@ def _followed(move: Move, event: Event) -> None:
     if isinstance(event, Started):
         uri = absolute(event.uri, ENDPOINT)
         assert not trusted(uri, ENDPOINT) or re.match(
-            r"https://([a-z0-9-]+\.)*googleapis\.com(:(443)?)?(?=[/?#]|$)", uri, re.IGNORECASE
+            r"https://([a-z0-9-]+\.)*googleapis\.com(:(443)?)?(?=[/?#]|$)",
+            uri,
+            re.IGNORECASE,
         )
     after = session.after(event)
     assert 0 <= after.offset <= SIZE
@@ -159,7 +174,12 @@ def compiled_xml_documents(data: bytes) -> None:
             configuration = Role("configuration", "config.de", app={"base": root})
             served_manifest.compare_configuration(root, configuration)
             app = {"base": root, "feature": root}
-            whole = Role("standalone", modules=("base", "feature"), app=app, bundletool=(1, 18, 0))
+            whole = Role(
+                "standalone",
+                modules=("base", "feature"),
+                app=app,
+                bundletool=(1, 18, 0),
+            )
             served_manifest.compare_module(root, whole, has_code=True)
 
 
@@ -181,10 +201,17 @@ def served_apk(data: bytes) -> None:
     """An APK that is compared with a bundle, or behind a line break a bundle with an APK."""
     bundle = data[1:] if data.startswith(b"\n") else served_specimens.BUNDLE.data
     apk = served_specimens.APK.data if data.startswith(b"\n") else data
-    files = [served_specimens.File("app.aab", bundle), served_specimens.File("app.apk", apk)]
+    files = [
+        served_specimens.File("app.aab", bundle),
+        served_specimens.File("app.apk", apk),
+    ]
     with suppress(InputError):
         verdict = served.compare(files[0], files[1:])
-        assert verdict.served != "same" or apk == served_specimens.APK.data or verdict.apks[0].same
+        assert (
+            verdict.served != "same"
+            or apk == served_specimens.APK.data
+            or verdict.apks[0].same
+        )
 
 
 def transparency(data: bytes) -> None:
@@ -214,7 +241,9 @@ def signed(data: bytes) -> None:
     """
     scheme = data.startswith(b"\n")
     block = [("META-INF/A.SF", b""), ("META-INF/A.RSA", b"" if scheme else data)]
-    found = Archive(_zip(block, scheme_value=data[1:] if scheme else None), lambda _: True)
+    found = Archive(
+        _zip(block, scheme_value=data[1:] if scheme else None), lambda _: True
+    )
     for one in signatures.signers(found, apk=scheme):
         assert re.fullmatch("[0-9a-f]{64}", one.sha256)
 
@@ -230,7 +259,9 @@ def libraries(data: bytes) -> None:
         manifest.native_code(found, apk=False)
 
 
-def _zip(entries: list[tuple[str, bytes]], scheme_value: bytes | None = None) -> BytesIO:
+def _zip(
+    entries: list[tuple[str, bytes]], scheme_value: bytes | None = None
+) -> BytesIO:
     """A zip; with an APK Signing Block that has this value of the scheme v2, if it is given."""
     made = BytesIO()
     with zipfile.ZipFile(made, "w") as writer:
@@ -238,7 +269,9 @@ def _zip(entries: list[tuple[str, bytes]], scheme_value: bytes | None = None) ->
             writer.writestr(name, content)
     whole = made.getvalue()
     if scheme_value is not None:
-        whole = signature_writer.with_signing_block(whole, (signature_writer.V2, scheme_value))
+        whole = signature_writer.with_signing_block(
+            whole, (signature_writer.V2, scheme_value)
+        )
     return BytesIO(whole)
 
 
@@ -265,7 +298,10 @@ def release_notes(data: bytes) -> None:
     notes = inline_notes(data.decode("utf-8", "replace"), problems)
     if not problems:
         assert all(1 <= len(text) <= MAX_RELEASE_NOTES for text in notes.values())
-        assert all(language == DEFAULT_LANGUAGE or is_language_name(language) for language in notes)
+        assert all(
+            language == DEFAULT_LANGUAGE or is_language_name(language)
+            for language in notes
+        )
         assert all(map(str.strip, problems.warnings))
 
 
@@ -278,9 +314,13 @@ def mail(data: bytes) -> None:
         return
     attached = [(name, "text/plain", data)] if name else []
     people = {"To": (Address("Ann", addr_spec="ann@example.com"),)}
-    stamp = mail_message.MessageIdentity(datetime(2026, 1, 1, tzinfo=timezone.utc), "0" * 32)
+    stamp = mail_message.MessageIdentity(
+        datetime(2026, 1, 1, tzinfo=timezone.utc), "0" * 32
+    )
     with suppress(InputError):
-        composed = mail_message.compose(people, subject, stamp, text, "", attachments=attached)
+        composed = mail_message.compose(
+            people, subject, stamp, text, "", attachments=attached
+        )
         head = composed.split(b"\r\n\r\n", 1)[0].lower()
         assert b"\nbcc" not in head
         assert head.count(b"\nto:") + head.startswith(b"to:") == 1
@@ -293,7 +333,9 @@ def environment(data: bytes) -> None:
     text = data.decode("utf-8", "surrogateescape").replace("\x00", "")
     pairs = [line.partition("=") for line in text.split("\n")]
     environ = {f"INPUT_{name.upper()}": value for name, _, value in pairs if name}
-    environ |= {f"UPLOADER_{name.upper()}": value for name, _, value in pairs[1::2] if name}
+    environ |= {
+        f"UPLOADER_{name.upper()}": value for name, _, value in pairs[1::2] if name
+    }
     environ |= {
         "GITHUB_ACTIONS": "true",
         "CI_NODE_INDEX": pairs[0][2],

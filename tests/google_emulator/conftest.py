@@ -20,7 +20,9 @@ def start_emulator() -> Iterator[StartEmulator]:
     with ExitStack() as stack:
 
         def start(*faults: dict[str, Any], **config: Any) -> EmulatorClient:
-            client = EmulatorClient(stack.enter_context(Emulator(faults, config=config)))
+            client = EmulatorClient(
+                stack.enter_context(Emulator(faults, config=config))
+            )
             stack.callback(client.close)
             return client
 

@@ -43,7 +43,11 @@ SPOILT: dict[str, tuple[dict[str, Any], Callable[[Reply], object], object]] = {
     "replace-body": ({"body": '"text"'}, lambda it: it.json, "text"),
     "invalid-json": ({}, lambda it: is_json(it.body), False),
     "empty-body": ({}, lambda it: it.body, b""),
-    "html": ({"status": 502}, lambda it: (it.status, b"<html>" in it.body), (502, True)),
+    "html": (
+        {"status": 502},
+        lambda it: (it.status, b"<html>" in it.body),
+        (502, True),
+    ),
     "damage-body": ({"at": 0}, lambda it: it.body[:1], bytes([ord("{") ^ 1])),
 }
 RANGES = {
@@ -64,7 +68,9 @@ def is_json(body: bytes) -> bool:
     return True
 
 
-def case(name: str) -> Callable[[Callable[[StartEmulator], None]], Callable[[StartEmulator], None]]:
+def case(
+    name: str,
+) -> Callable[[Callable[[StartEmulator], None]], Callable[[StartEmulator], None]]:
     """Registers the check of one kind of fault."""
 
     def keep(check: Callable[[StartEmulator], None]) -> Callable[[StartEmulator], None]:
@@ -141,7 +147,8 @@ def _slow(start_emulator: StartEmulator) -> None:
 @case("wrong-size")
 def _wrong_resource(start_emulator: StartEmulator) -> None:
     client = start_emulator(
-        {"on": "resumable.put", "do": "wrong-digest"}, {"on": "resumable.put", "do": "wrong-size"}
+        {"on": "resumable.put", "do": "wrong-digest"},
+        {"on": "resumable.put", "do": "wrong-size"},
     )
     uri = client.start_session(size=3)
     spoilt, larger, true = (
@@ -176,7 +183,9 @@ def _cut_head(start_emulator: StartEmulator) -> None:
         ) as connection:
             heads.append(b"".join(iter(partial(connection.recv, 65536), b"")))
     assert [len(head) for head in heads[::2]] == [40, 12]
-    assert all(head.startswith(b"HTTP/1.1 200") and b"\r\n\r\n" not in head for head in heads)
+    assert all(
+        head.startswith(b"HTTP/1.1 200") and b"\r\n\r\n" not in head for head in heads
+    )
 
 
 @case("drop-header")
@@ -187,7 +196,9 @@ def _headers(start_emulator: StartEmulator) -> None:
         {"on": "goog.query", "do": "set-header", "value": "FINAL"},
     )
     url = client.start_goog_session()
-    assert [client.goog(url, "query").header("X-Goog-Upload-Status") for _ in range(2)] == [
+    assert [
+        client.goog(url, "query").header("X-Goog-Upload-Status") for _ in range(2)
+    ] == [
         "",
         "FINAL",
     ]
@@ -219,7 +230,12 @@ def _status(start_emulator: StartEmulator) -> None:
 @case("status-after-effect")
 def _status_after_effect(start_emulator: StartEmulator) -> None:
     client = start_emulator(
-        {"on": "play.edits.commit", "do": "status-after-effect", "status": 502, "body": "<html>"}
+        {
+            "on": "play.edits.commit",
+            "do": "status-after-effect",
+            "status": 502,
+            "body": "<html>",
+        }
     )
     reply = client.request("POST", f"{client.edit()}:commit", b"")
     assert (reply.status, reply.body) == (502, b"<html>")
@@ -228,9 +244,13 @@ def _status_after_effect(start_emulator: StartEmulator) -> None:
 
 @case("reset")
 def _reset(start_emulator: StartEmulator) -> None:
-    client = start_emulator({"on": "resumable.put", "do": "reset", "after": GRANULE + 10})
+    client = start_emulator(
+        {"on": "resumable.put", "do": "reset", "after": GRANULE + 10}
+    )
     uri = client.start_session(size=SIZE)
-    connection = raw_request(client.emulator, "PUT", uri, client.token, f"Content-Length: {SIZE}")
+    connection = raw_request(
+        client.emulator, "PUT", uri, client.token, f"Content-Length: {SIZE}"
+    )
     connection.sendall(DATA[: GRANULE + 10])
     with pytest.raises(ConnectionResetError):
         connection.recv(1)
@@ -244,7 +264,9 @@ def _reset(start_emulator: StartEmulator) -> None:
 def _answer_lost(start_emulator: StartEmulator) -> None:
     client = start_emulator({"on": "resumable.final", "do": "answer-lost"})
     uri = client.start_session(size=SIZE)
-    connection = raw_request(client.emulator, "PUT", uri, client.token, f"Content-Length: {SIZE}")
+    connection = raw_request(
+        client.emulator, "PUT", uri, client.token, f"Content-Length: {SIZE}"
+    )
     connection.sendall(DATA)
     assert connection.recv(1) == b""
     connection.close()
@@ -254,12 +276,16 @@ def _answer_lost(start_emulator: StartEmulator) -> None:
 
 @case("short-store")
 def _short_store(start_emulator: StartEmulator) -> None:
-    client = start_emulator({"on": "resumable.put", "do": "short-store", "stored": GRANULE})
+    client = start_emulator(
+        {"on": "resumable.put", "do": "short-store", "stored": GRANULE}
+    )
     uri = client.start_session(size=SIZE)
     reply = client.put(uri, DATA)
     assert (reply.status, reply.header("Range")) == (308, f"bytes=0-{GRANULE - 1}")
     finish(client, uri)
-    assert client.emulator.state()["faults"]["fired"][0]["dropped_bytes"] == SIZE - GRANULE
+    assert (
+        client.emulator.state()["faults"]["fired"][0]["dropped_bytes"] == SIZE - GRANULE
+    )
 
 
 @case("stall")
@@ -276,7 +302,9 @@ def _stall(start_emulator: StartEmulator) -> None:
 
 @case("session-lost")
 def _session_lost(start_emulator: StartEmulator) -> None:
-    client = start_emulator({"on": "resumable.query", "do": "session-lost", "status": 410})
+    client = start_emulator(
+        {"on": "resumable.query", "do": "session-lost", "status": 410}
+    )
     uri = client.start_session(size=SIZE)
     assert client.offset(uri, SIZE).status == 410
     assert client.put(uri, DATA).status == 404
@@ -319,9 +347,14 @@ def test_a_count_of_the_other_dialect_is_spoilt(start_emulator: StartEmulator) -
     )
     url = client.start_goog_session(size=SIZE)
     client.goog(url, "upload", DATA[:GRANULE], Offset="0")
-    told = [client.goog(url, "query").header("X-Goog-Upload-Size-Received") for _ in range(2)]
+    told = [
+        client.goog(url, "query").header("X-Goog-Upload-Size-Received")
+        for _ in range(2)
+    ]
     assert told == [str(GRANULE + 7), "0"]
-    assert client.goog(url, "upload, finalize", DATA, Offset="0").json["size"] == str(SIZE)
+    assert client.goog(url, "upload, finalize", DATA, Offset="0").json["size"] == str(
+        SIZE
+    )
 
 
 @case("foreign-session")
@@ -343,11 +376,15 @@ def _final_error(start_emulator: StartEmulator) -> None:
     assert client.goog(url, "upload, finalize", b"abc", Offset="0").status == 200
 
 
-def test_an_error_comes_while_the_body_is_still_being_sent(start_emulator: StartEmulator) -> None:
+def test_an_error_comes_while_the_body_is_still_being_sent(
+    start_emulator: StartEmulator,
+) -> None:
     """After K bytes the answer is there; nobody has to send the rest to read it."""
     client = start_emulator({"on": "resumable.put", "do": "status", "after": GRANULE})
     uri = client.start_session(size=SIZE)
-    connection = raw_request(client.emulator, "PUT", uri, client.token, f"Content-Length: {SIZE}")
+    connection = raw_request(
+        client.emulator, "PUT", uri, client.token, f"Content-Length: {SIZE}"
+    )
     connection.sendall(DATA[:GRANULE])
     reply = read_reply(connection)
     connection.close()
@@ -364,7 +401,9 @@ def test_faults_queue_for_each_operation(start_emulator: StartEmulator) -> None:
         {"on": "play.edits.insert", "do": "status", "status": 502, "times": 2},
     )
     assert client.request("GET", f"{APP}/edits/1").status == 404
-    statuses = [client.request("POST", f"{APP}/edits", json={}).status for _ in range(4)]
+    statuses = [
+        client.request("POST", f"{APP}/edits", json={}).status for _ in range(4)
+    ]
     assert statuses == [500, 502, 502, 200]
     assert client.emulator.state()["faults"]["waiting"] == []
 
@@ -375,13 +414,17 @@ def test_faults_are_added_while_it_runs(start_emulator: StartEmulator) -> None:
     client.emulator.add_fault("play.edits.insert", "status", status=500)
     more = {"faults": [{"on": "play.edits.insert", "do": "status", "status": 502}]}
     assert client.request("POST", "/__emulator/faults", json=more).status == 200
-    assert [client.request("POST", f"{APP}/edits", json={}).status for _ in range(3)] == [
+    assert [
+        client.request("POST", f"{APP}/edits", json={}).status for _ in range(3)
+    ] == [
         500,
         502,
         200,
     ]
     assert (
-        client.request("POST", "/__emulator/faults", json={"faults": [{"do": "nothing"}]}).status
+        client.request(
+            "POST", "/__emulator/faults", json={"faults": [{"do": "nothing"}]}
+        ).status
         == 400
     )
 

@@ -38,13 +38,19 @@ def login(client: EmulatorClient, scope: str, subject: str | None = None) -> Any
 
 
 def api(
-    client: EmulatorClient, name: str, version: str, scope: str, subject: str | None = None
+    client: EmulatorClient,
+    name: str,
+    version: str,
+    scope: str,
+    subject: str | None = None,
 ) -> Any:
     """google-api-python-client for one API; its media requests go where the document's rootUrl
     says.
     """
     documents = Path(googleapiclient.__file__).parent / "discovery_cache" / "documents"
-    document = json.loads((documents / f"{name}.{version}.json").read_text(encoding="utf-8"))
+    document = json.loads(
+        (documents / f"{name}.{version}.json").read_text(encoding="utf-8")
+    )
     document["rootUrl"] = f"{client.emulator.url}/"
     document["baseUrl"] = f"{client.emulator.url}/{document['servicePath']}"
     return build_from_document(document, credentials=login(client, scope, subject))
@@ -67,7 +73,9 @@ def test_google_auth_logs_in(client: EmulatorClient) -> None:
     assert client.emulator.state()["tokens"][-1]["subject"] == "boss@example.com"
 
 
-@pytest.mark.parametrize("chunk", [None, -1, GRANULE], ids=["simple", "whole", "chunks"])
+@pytest.mark.parametrize(
+    "chunk", [None, -1, GRANULE], ids=["simple", "whole", "chunks"]
+)
 def test_google_api_python_client_uploads_to_play(
     client: EmulatorClient, chunk: int | None
 ) -> None:
@@ -87,25 +95,42 @@ def test_google_api_python_client_uploads_to_play(
         assert edits.commit(**names).execute()["id"] == edit
 
 
-def test_google_api_python_client_prepares_a_closed_test(client: EmulatorClient) -> None:
+def test_google_api_python_client_prepares_a_closed_test(
+    client: EmulatorClient,
+) -> None:
     """A track, its testers and countries, the store's texts and the data safety form: every call
     answers.
     """
     with api(client, "androidpublisher", "v3", PLAY) as play:
         edits = play.edits()
-        edit = {"packageName": PACKAGE, "editId": edits.insert(packageName=PACKAGE).execute()["id"]}
+        edit = {
+            "packageName": PACKAGE,
+            "editId": edits.insert(packageName=PACKAGE).execute()["id"],
+        }
         closed = {"track": "friends", "type": "CLOSED_TESTING", "formFactor": "DEFAULT"}
-        assert edits.tracks().create(**edit, body=closed).execute() == {"track": "friends"}
+        assert edits.tracks().create(**edit, body=closed).execute() == {
+            "track": "friends"
+        }
         groups = {"googleGroups": ["qa@googlegroups.com"]}
-        assert edits.testers().update(**edit, track="friends", body=groups).execute() == groups
-        assert edits.testers().patch(**edit, track="friends", body={}).execute() == groups
+        assert (
+            edits.testers().update(**edit, track="friends", body=groups).execute()
+            == groups
+        )
+        assert (
+            edits.testers().patch(**edit, track="friends", body={}).execute() == groups
+        )
         assert edits.testers().get(**edit, track="friends").execute() == groups
         assert (
-            edits.countryavailability().get(**edit, track="friends").execute()["syncWithProduction"]
+            edits.countryavailability()
+            .get(**edit, track="friends")
+            .execute()["syncWithProduction"]
         )
         texts = {"title": "T", "shortDescription": "S", "fullDescription": "F"}
         assert (
-            edits.listings().update(**edit, language="en-US", body=texts).execute()["title"] == "T"
+            edits.listings()
+            .update(**edit, language="en-US", body=texts)
+            .execute()["title"]
+            == "T"
         )
         assert len(edits.listings().list(**edit).execute()["listings"]) == 1
         assert (
@@ -113,33 +138,51 @@ def test_google_api_python_client_prepares_a_closed_test(client: EmulatorClient)
             .patch(**edit, body={"contactEmail": "a@b.example"})
             .execute()["defaultLanguage"]
         )
-        assert edits.validate(**edit).execute()["id"] == edits.commit(**edit).execute()["id"]
+        assert (
+            edits.validate(**edit).execute()["id"]
+            == edits.commit(**edit).execute()["id"]
+        )
         form = {
             "safetyLabels": (
                 f"{HEADER}\nPSL_DATA_COLLECTION_COLLECTS_PERSONAL_DATA,,false,REQUIRED,Does it?\n"
             )
         }
-        assert play.applications().dataSafety(packageName=PACKAGE, body=form).execute() == {}
+        assert (
+            play.applications().dataSafety(packageName=PACKAGE, body=form).execute()
+            == {}
+        )
     assert refused_by_google(client.emulator.requests) == []
 
 
-def test_google_api_python_client_reads_what_follows_a_commit(client: EmulatorClient) -> None:
+def test_google_api_python_client_reads_what_follows_a_commit(
+    client: EmulatorClient,
+) -> None:
     """The releases of a track with their reviews, and the crash rate by day and version, page after
     page.
     """
     emulator = client.emulator
-    emulator.console.add_release(PACKAGE, "production", {"versionCodes": [42]}, ["IN_REVIEW"])
+    emulator.console.add_release(
+        PACKAGE, "production", {"versionCodes": [42]}, ["IN_REVIEW"]
+    )
     emulator.vitals.script(
-        {PACKAGE: {"versions": {"42": {"userPerceivedCrashRate": 0.0142}}, "page_size": 2}}
+        {
+            PACKAGE: {
+                "versions": {"42": {"userPerceivedCrashRate": 0.0142}},
+                "page_size": 2,
+            }
+        }
     )
     with api(client, "androidpublisher", "v3", PLAY) as play:
         track = play.applications().tracks().releases()
-        [release] = track.list(parent=f"applications/{PACKAGE}/tracks/production").execute()[
-            "releases"
-        ]
+        [release] = track.list(
+            parent=f"applications/{PACKAGE}/tracks/production"
+        ).execute()["releases"]
         assert release["releaseLifecycleState"] == "RELEASE_LIFECYCLE_STATE_IN_REVIEW"
     with api(client, "playdeveloperreporting", "v1beta1", REPORTING) as reporting:
-        crashes, name = reporting.vitals().crashrate(), f"apps/{PACKAGE}/crashRateMetricSet"
+        crashes, name = (
+            reporting.vitals().crashrate(),
+            f"apps/{PACKAGE}/crashRateMetricSet",
+        )
         days = crashes.get(name=name).execute()["freshnessInfo"]["freshnesses"][1]
         start = {"year": days["latestEndTime"]["year"] - 1, "month": 1, "day": 1}
         timeline = {
@@ -155,10 +198,12 @@ def test_google_api_python_client_reads_what_follows_a_commit(client: EmulatorCl
         rows, page = [], crashes.query(name=name, body=asked).execute()
         while token := page.get("nextPageToken"):
             rows += page["rows"]
-            page = crashes.query(name=name, body={**asked, "pageToken": token}).execute()
-        assert {row["metrics"][0]["decimalValue"]["value"] for row in [*rows, *page["rows"]]} == {
-            "0.0142"
-        }
+            page = crashes.query(
+                name=name, body={**asked, "pageToken": token}
+            ).execute()
+        assert {
+            row["metrics"][0]["decimalValue"]["value"] for row in [*rows, *page["rows"]]
+        } == {"0.0142"}
         # a series begins 28 days ago, and the latest day is not there yet
         assert len([*rows, *page["rows"]]) == 27
     assert refused_by_google(emulator.requests) == []
@@ -169,7 +214,9 @@ def test_google_api_python_client_uploads_to_drive(
     client: EmulatorClient, chunk: int | None
 ) -> None:
     """Metadata and media together, in one body or in a session."""
-    with api(client, "drive", "v3", "https://www.googleapis.com/auth/drive.file") as drive:
+    with api(
+        client, "drive", "v3", "https://www.googleapis.com/auth/drive.file"
+    ) as drive:
         wanted = {
             "body": {"name": "release"},
             "media_body": media("application/zip", chunk),
@@ -182,7 +229,9 @@ def test_google_api_python_client_uploads_to_drive(
 
 
 @pytest.mark.parametrize("chunk", [None, GRANULE], ids=["one request", "chunks"])
-def test_google_cloud_storage_uploads(client: EmulatorClient, chunk: int | None) -> None:
+def test_google_cloud_storage_uploads(
+    client: EmulatorClient, chunk: int | None
+) -> None:
     """Cloud Storage's own client uploads, verifies the checksums it is told, and reads the object
     back.
     """
@@ -196,4 +245,6 @@ def test_google_cloud_storage_uploads(client: EmulatorClient, chunk: int | None)
     blob.upload_from_file(io.BytesIO(DATA), size=len(DATA), checksum="crc32c")
     assert google.bucket("bucket").get_blob("a/b.bin").size == len(DATA)
     google.close()
-    assert [one["size"] for one in client.emulator.state()["objects"]] == [len(DATA)] * 2
+    assert [one["size"] for one in client.emulator.state()["objects"]] == [
+        len(DATA)
+    ] * 2

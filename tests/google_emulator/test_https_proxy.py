@@ -35,7 +35,9 @@ class Stranger:
 
     def raw(self, *lines: str) -> bytes:
         """All that the proxy answers to a request that is none of TLS."""
-        with socket.create_connection(("127.0.0.1", self.port), timeout=10) as connection:
+        with socket.create_connection(
+            ("127.0.0.1", self.port), timeout=10
+        ) as connection:
             connection.sendall("\r\n".join([*lines, "", ""]).encode("latin-1"))
             return b"".join(iter(lambda: connection.recv(65536), b""))
 
@@ -51,7 +53,9 @@ def test_a_session_stays_on_the_host_that_the_client_knows(
     stranger: Stranger, emulator: Emulator
 ) -> None:
     """The session URI leads to Google's own host, and what is sent there is stored."""
-    stranger.session.headers["Authorization"] = f"Bearer {emulator.token('devstorage.read_write')}"
+    stranger.session.headers["Authorization"] = (
+        f"Bearer {emulator.token('devstorage.read_write')}"
+    )
     url = "https://storage.googleapis.com/upload/storage/v1/b/bucket/o?uploadType=resumable&name=a"
     session = stranger.session.post(url, timeout=10).headers["Location"]
     assert session.startswith("https://storage.googleapis.com/upload/")
@@ -62,7 +66,9 @@ def test_a_session_stays_on_the_host_that_the_client_knows(
 @pytest.mark.parametrize("host", [host.replace("*", "any-name") for host in HOSTS])
 def test_every_host_of_googles_is_answered_for(stranger: Stranger, host: str) -> None:
     """The certificate has its name, and an unknown path is answered as the emulator answers it."""
-    assert stranger.session.get(f"https://{host}/nothing", timeout=10).status_code == 404
+    assert (
+        stranger.session.get(f"https://{host}/nothing", timeout=10).status_code == 404
+    )
 
 
 def test_a_key_leads_to_googles_token_endpoint(stranger: Stranger) -> None:
@@ -76,7 +82,9 @@ def test_a_key_leads_to_googles_token_endpoint(stranger: Stranger) -> None:
     )
     assert {file.name for file in folder.iterdir()} == FILES
     assert {stat.S_IMODE(file.stat().st_mode) for file in folder.iterdir()} == {0o600}
-    assert b"PRIVATE" not in b"".join((folder / name).read_bytes() for name in FILES - {"key.json"})
+    assert b"PRIVATE" not in b"".join(
+        (folder / name).read_bytes() for name in FILES - {"key.json"}
+    )
 
 
 @pytest.mark.parametrize(
@@ -102,7 +110,9 @@ def test_nothing_else_is_reached_through_it(stranger: Stranger, asked: str) -> N
 
 def start(*options: str) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "google_emulator", *options]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
 
 
 def test_the_command_prints_what_a_shell_needs(tmp_path: Path) -> None:

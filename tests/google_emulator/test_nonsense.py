@@ -56,13 +56,19 @@ def test_no_member_of_a_body_breaks_a_method(
     }
     known |= {"language": "en-US", "code": "7", "type": "icon"}
     for route in routes:
-        path = re.sub(r"{(\w+)\+?}", lambda found: known.get(found[1], "1"), route.template)
+        path = re.sub(
+            r"{(\w+)\+?}", lambda found: known.get(found[1], "1"), route.template
+        )
         reply = client.request(route.method, path, json=dict.fromkeys(NAMES, value))
-        assert reply.status != HTTPStatus.INTERNAL_SERVER_ERROR, f"{route.method} {path}"
+        assert reply.status != HTTPStatus.INTERNAL_SERVER_ERROR, (
+            f"{route.method} {path}"
+        )
 
 
 @pytest.mark.parametrize("value", PARAMETERS, ids=lambda value: value[:10])
-def test_no_parameter_breaks_a_method(client: EmulatorClient, value: str, tmp_path: Path) -> None:
+def test_no_parameter_breaks_a_method(
+    client: EmulatorClient, value: str, tmp_path: Path
+) -> None:
     """Every parameter of a path and the common ones of a query, as something that nobody has
     made.
     """
@@ -72,8 +78,17 @@ def test_no_parameter_breaks_a_method(client: EmulatorClient, value: str, tmp_pa
         f"{name}={given}"
         for name in ("pageToken", "maxResults", "pageSize", "startIndex", "token", "q")
     )
-    known = {"package": "com.example.app", "edit": edit, "user": "me", "bucket": "bucket"}
+    known = {
+        "package": "com.example.app",
+        "edit": edit,
+        "user": "me",
+        "bucket": "bucket",
+    }
     for route in routes:
-        path = re.sub(r"{(\w+)\+?}", lambda found: known.get(found[1], given), route.template)
+        path = re.sub(
+            r"{(\w+)\+?}", lambda found: known.get(found[1], given), route.template
+        )
         reply = client.request(route.method, f"{path}?{query}", json={})
-        assert reply.status != HTTPStatus.INTERNAL_SERVER_ERROR, f"{route.method} {path}"
+        assert reply.status != HTTPStatus.INTERNAL_SERVER_ERROR, (
+            f"{route.method} {path}"
+        )

@@ -18,7 +18,13 @@ from pathlib import Path
 import pytest
 
 from google_emulator import Emulator
-from tests.support.emulator_client import APP, STORAGE, EmulatorClient, raw_request, read_reply
+from tests.support.emulator_client import (
+    APP,
+    STORAGE,
+    EmulatorClient,
+    raw_request,
+    read_reply,
+)
 
 
 def test_a_connection_is_kept_open(client: EmulatorClient) -> None:
@@ -26,7 +32,10 @@ def test_a_connection_is_kept_open(client: EmulatorClient) -> None:
     client.edit()
     client.request("GET", "/nowhere")
     client.request(
-        "POST", f"{STORAGE}?uploadType=media&name=x", b"abc", {"Content-Type": "text/plain"}
+        "POST",
+        f"{STORAGE}?uploadType=media&name=x",
+        b"abc",
+        {"Content-Type": "text/plain"},
     )
     client.request("POST", f"{STORAGE}?uploadType=nothing", b"abc")
     client.edit()
@@ -41,14 +50,19 @@ def test_a_connection_is_kept_open(client: EmulatorClient) -> None:
         (b"POST /token HTTP/1.1\r\nContent-Length: -1\r\n\r\n", 400),
         (b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 200 + b"\r\n", 431),
         (b"POST /token HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 400),
-        (b"POST /token HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabcd\r\n", 400),
+        (
+            b"POST /token HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabcd\r\n",
+            400,
+        ),
     ],
 )
 def test_malformed_http_is_refused(
     client: EmulatorClient, request_bytes: bytes, status: int
 ) -> None:
     """Nonsense gets an answer, and never a traceback."""
-    with socket.create_connection(("127.0.0.1", client.emulator.port), timeout=10) as connection:
+    with socket.create_connection(
+        ("127.0.0.1", client.emulator.port), timeout=10
+    ) as connection:
         connection.sendall(request_bytes)
         assert read_reply(connection).status == status
 
@@ -56,12 +70,19 @@ def test_malformed_http_is_refused(
 def test_the_state_counts_what_happened(client: EmulatorClient) -> None:
     """Requests by every name of their operation, bytes of bodies, and what is stored."""
     client.put(client.start_session(size=3), b"abc")
-    state = json.loads(urllib.request.urlopen(f"{client.emulator.url}/__emulator/state").read())
+    state = json.loads(
+        urllib.request.urlopen(f"{client.emulator.url}/__emulator/state").read()
+    )
     counted = {
         name: state["requests"][name]
         for name in ("any", "upload", "resumable.start", "storage.objects.insert")
     }
-    assert counted == {"any": 2, "upload": 2, "resumable.start": 1, "storage.objects.insert": 2}
+    assert counted == {
+        "any": 2,
+        "upload": 2,
+        "resumable.start": 1,
+        "storage.objects.insert": 2,
+    }
     assert state["bytes_received"] == 3
     assert state["sessions"][0]["state"] == "done"
     assert state["faults"] == {"fired": [], "waiting": []}
@@ -108,7 +129,10 @@ def test_the_command_line(tmp_path: Path) -> None:
     plan = tmp_path / "plan.json"
     plan.write_text(
         json.dumps(
-            {"faults": [{"on": "play.edits.get", "do": "status"}], "config": {"review": "manual"}}
+            {
+                "faults": [{"on": "play.edits.get", "do": "status"}],
+                "config": {"review": "manual"},
+            }
         )
     )
     files = [
@@ -137,9 +161,9 @@ def test_the_command_line(tmp_path: Path) -> None:
         key = json.loads(key_file.read_text())
         assert key["token_uri"] == f"http://127.0.0.1:{port}/token"
         assert stat.S_IMODE(key_file.stat().st_mode) == 0o600
-        assert json.loads(oidc_file.read_text())["ACTIONS_ID_TOKEN_REQUEST_URL"].startswith(
-            f"http://127.0.0.1:{port}/"
-        )
+        assert json.loads(oidc_file.read_text())[
+            "ACTIONS_ID_TOKEN_REQUEST_URL"
+        ].startswith(f"http://127.0.0.1:{port}/")
         state = json.loads(
             urllib.request.urlopen(f"http://127.0.0.1:{port}/__emulator/state").read()
         )
@@ -150,11 +174,15 @@ def test_the_command_line(tmp_path: Path) -> None:
         assert time.monotonic() - before < 1
 
 
-@pytest.mark.parametrize("faults", ['[{"do": "explode"}]', "{", '{"fault": []}', "/no/such/file"])
+@pytest.mark.parametrize(
+    "faults", ['[{"do": "explode"}]', "{", '{"fault": []}', "/no/such/file"]
+)
 def test_wrong_faults_end_the_command(faults: str) -> None:
     """A plan that can't be understood ends with 2 and one line."""
     command = [sys.executable, "-m", "google_emulator", "--faults", faults]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=20)
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, timeout=20
+    )
     assert done.returncode == 2
     assert done.stderr.startswith("emulator: ")
     assert len(done.stderr.splitlines()) == 1
@@ -179,12 +207,19 @@ def test_a_web_page_reads_no_state(
     this machine.
     """
     assert client.request("GET", "/__emulator/state", headers=headers).status == status
-    assert client.request("POST", "/__emulator/clock", b'{"advance": 1}', headers).status == status
+    assert (
+        client.request("POST", "/__emulator/clock", b'{"advance": 1}', headers).status
+        == status
+    )
 
 
 @pytest.mark.parametrize(
     ("given", "status"),
-    [({}, 403), ({"Authorization": "Bearer wrong"}, 403), ({"Authorization": "Bearer right"}, 200)],
+    [
+        ({}, 403),
+        ({"Authorization": "Bearer wrong"}, 403),
+        ({"Authorization": "Bearer right"}, 200),
+    ],
     ids=["none", "wrong", "right"],
 )
 def test_an_emulator_with_a_token_of_its_own_asks_for_it(
@@ -196,7 +231,12 @@ def test_an_emulator_with_a_token_of_its_own_asks_for_it(
         contextlib.closing(EmulatorClient(emulator)) as client,
     ):
         headers = {"Host": "127.0.0.1", **given}
-        assert client.request("GET", "/__emulator/state", headers=headers).status == status
         assert (
-            client.request("POST", "/__emulator/clock", b'{"advance": 1}', headers).status == status
+            client.request("GET", "/__emulator/state", headers=headers).status == status
+        )
+        assert (
+            client.request(
+                "POST", "/__emulator/clock", b'{"advance": 1}', headers
+            ).status
+            == status
         )

@@ -27,7 +27,12 @@ NO_BYTES_NOW = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A self-signed certificate for localhost and `HERE`, with its key, in one file."""
     path = tmp_path_factory.mktemp("tls") / "localhost.pem"
-    subject = ["-subj", "/CN=localhost", "-addext", f"subjectAltName=DNS:localhost,IP:{HERE}"]
+    subject = [
+        "-subj",
+        "/CN=localhost",
+        "-addext",
+        f"subjectAltName=DNS:localhost,IP:{HERE}",
+    ]
     command = [
         "openssl",
         "req",
@@ -42,7 +47,9 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "-out",
         "-",
     ]
-    path.write_bytes(subprocess.run([*command, *subject], check=True, capture_output=True).stdout)
+    path.write_bytes(
+        subprocess.run([*command, *subject], check=True, capture_output=True).stdout
+    )
     return path
 
 
@@ -87,7 +94,9 @@ class Way:
 
     def _tunnel(self, connection: socket.socket) -> None:
         """One connection of the proxy, in a thread of its own: the next may come before it ends."""
-        threading.Thread(target=self._relay, args=(connection.dup(),), daemon=True).start()
+        threading.Thread(
+            target=self._relay, args=(connection.dup(),), daemon=True
+        ).start()
 
     def _relay(self, client: socket.socket) -> None:
         with suppress(OSError), ExitStack() as stack:
@@ -95,7 +104,9 @@ class Way:
             if self.proxy == "https":
                 context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
                 context.load_cert_chain(self.certificate)
-                client = stack.enter_context(context.wrap_socket(client, server_side=True))
+                client = stack.enter_context(
+                    context.wrap_socket(client, server_side=True)
+                )
             client.sendall(self.early)
             target = read_head(client)[0].split()[1].decode()
             self.asked.append(target)
@@ -113,7 +124,9 @@ def relay(one: socket.socket, other: socket.socket) -> None:
         sock.setblocking(False)
     ended = False
     while not ended or any(waiting.values()):
-        reading = [sock for sock in peer if len(waiting[peer[sock]]) < 1 << 18 and not ended]
+        reading = [
+            sock for sock in peer if len(waiting[peer[sock]]) < 1 << 18 and not ended
+        ]
         select.select(reading, [sock for sock in peer if waiting[sock]], [], 1)
         for sock in reading:
             with suppress(*NO_BYTES_NOW):
@@ -138,6 +151,8 @@ WAYS = {
 
 
 @pytest.fixture(params=WAYS)
-def way(request: pytest.FixtureRequest, certificate: Path, monkeypatch: pytest.MonkeyPatch) -> Way:
+def way(
+    request: pytest.FixtureRequest, certificate: Path, monkeypatch: pytest.MonkeyPatch
+) -> Way:
     """Every way on which the program reaches a server."""
     return Way(certificate, monkeypatch, *WAYS[request.param])

@@ -20,7 +20,9 @@ from uploader.http.messages import Request, Span, TransportError
 OK = b"HTTP/1.1 200 OK\r\n"
 CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
 SECONDS = 0.8
-Verdict = tuple[int, bytes] | None  # the status and the body; None where there is no response
+Verdict = (
+    tuple[int, bytes] | None
+)  # the status and the body; None where there is no response
 
 # What a server says to a whole request, before it closes the connection.
 SAID: dict[str, bytes] = {
@@ -44,7 +46,10 @@ SAID: dict[str, bytes] = {
     "a header without a colon": OK + b"nonsense\r\nContent-Length: 2\r\n\r\n{}",
     "a folded header": OK + b"X-A: a\r\n b\r\nContent-Length: 2\r\n\r\n{}",
     "too many headers": OK + b"X-A: a\r\n" * 200 + b"Content-Length: 2\r\n\r\n{}",
-    "a line that is too long": OK + b"X-A: " + b"a" * 70_000 + b"\r\nContent-Length: 2\r\n\r\n{}",
+    "a line that is too long": OK
+    + b"X-A: "
+    + b"a" * 70_000
+    + b"\r\nContent-Length: 2\r\n\r\n{}",
     "more than its length": OK + b"Content-Length: 2\r\n\r\n{}" + response(500),
     "less than its length": OK + b"Content-Length: 9\r\n\r\n{}",
     "a length of letters": OK + b"Content-Length: two\r\n\r\n{}",
@@ -53,7 +58,8 @@ SAID: dict[str, bytes] = {
     "two lengths": OK + b"Content-Length: 2\r\nContent-Length: 1\r\n\r\n{}",
     "two lengths in a line": OK + b"Content-Length: 2, 1\r\n\r\n{}",
     "chunks": CHUNKED + b"1\r\n{\r\n1;a=b\r\n}\r\n0\r\nX-A: b\r\n\r\n",
-    "chunks in capitals": OK + b"Transfer-Encoding: CHUNKED\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+    "chunks in capitals": OK
+    + b"Transfer-Encoding: CHUNKED\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
     "chunks that end early": CHUNKED + b"2\r\n{}\r\n",
     "a chunk that ends early": CHUNKED + b"9\r\n{}",
     "no end behind the last chunk": CHUNKED + b"2\r\n{}\r\n0\r\n",
@@ -64,7 +70,8 @@ SAID: dict[str, bytes] = {
     + b"Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
     "a coding behind chunks": OK
     + b"Transfer-Encoding: chunked, identity\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
-    "a coding before chunks": OK + b"Transfer-Encoding: gzip, chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+    "a coding before chunks": OK
+    + b"Transfer-Encoding: gzip, chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
     "a coding that nobody knows": OK + b"Transfer-Encoding: rot13\r\n\r\n{}",
     "gzip": response(200, gzip.compress(b"{}"), "Content-Encoding: gzip"),
     "gzip that is none": response(200, b"{}", "Content-Encoding: gzip"),
@@ -107,7 +114,9 @@ DIFFERENT = {
 
 
 @pytest.fixture(params=["tcp", "tls1.3", "tls1.3-proxy"])
-def way(request: pytest.FixtureRequest, certificate: Path, monkeypatch: pytest.MonkeyPatch) -> Way:
+def way(
+    request: pytest.FixtureRequest, certificate: Path, monkeypatch: pytest.MonkeyPatch
+) -> Way:
     """In clear, over TLS, and through a proxy."""
     return Way(certificate, monkeypatch, *WAYS[request.param])
 
@@ -116,7 +125,9 @@ def mine(url: str, size: int) -> Verdict:
     """What the transport makes of it."""
     request = Request("PUT", url, span=Span(0, size))
     try:
-        got = HttpClient().send(request, [bytes(size)], "", Timeouts(SECONDS, SECONDS, SECONDS))
+        got = HttpClient().send(
+            request, [bytes(size)], "", Timeouts(SECONDS, SECONDS, SECONDS)
+        )
     except TransportError:
         return None
     return got.status, got.body
@@ -127,7 +138,9 @@ def theirs(url: str, size: int) -> Verdict:
     refusal.)
     """
     try:
-        got = requests.put(url, data=bytes(size), timeout=SECONDS, allow_redirects=False)
+        got = requests.put(
+            url, data=bytes(size), timeout=SECONDS, allow_redirects=False
+        )
     except requests.RequestException:
         return None
     return got.status_code, got.content

@@ -34,7 +34,9 @@ BLOCK = 256 * 1024
 
 def put(url: str, size: int = 0) -> Request:
     """A PUT of so many bytes."""
-    return Request("PUT", url + "/session", (("Content-Range", "bytes 0-1/2"),), span=Span(0, size))
+    return Request(
+        "PUT", url + "/session", (("Content-Range", "bytes 0-1/2"),), span=Span(0, size)
+    )
 
 
 def blocks(size: int) -> Iterator[bytes]:
@@ -70,7 +72,9 @@ def saying(said: bytes) -> Handler:
 
 def token_request(url: str) -> TokenRequest:
     """What a login that may ask this URL sends its requests with."""
-    return TokenRequest(HttpClient(), on_secret=lambda _: None, destinations=Destinations.of([url]))
+    return TokenRequest(
+        HttpClient(), on_secret=lambda _: None, destinations=Destinations.of([url])
+    )
 
 
 @pytest.mark.parametrize("size", [0, 600_000])
@@ -100,7 +104,9 @@ def test_sends_headers_token_length_and_bytes(transport: HttpClient, size: int) 
     assert len(seen[0][1]) == size
 
 
-def test_what_is_unread_of_an_answer_is_not_read_as_the_next_one(transport: HttpClient) -> None:
+def test_what_is_unread_of_an_answer_is_not_read_as_the_next_one(
+    transport: HttpClient,
+) -> None:
     """What lies beyond the limit on an answer's body is no answer to the next request."""
 
     def serve(connection: socket.socket) -> None:
@@ -140,13 +146,17 @@ def test_a_body_may_come_from_requests_of_its_own(transport: HttpClient) -> None
             nested_is_over.set()
             yield from blocks(size - BLOCK)
 
-        got = transport.send(put(url, size), nested(), "", Timeouts(connect=5, stall=5, response=5))
+        got = transport.send(
+            put(url, size), nested(), "", Timeouts(connect=5, stall=5, response=5)
+        )
     assert (got.status, got.body, got.sent_whole) == (403, b"early", False)
 
 
 def test_headers_that_come_in_parts_are_joined(transport: HttpClient) -> None:
     """A header that is repeated is one (RFC 9110, section 5.3)."""
-    with serving(saying(answer(200, b"{}", "x-goog-hash: crc32c=a", "x-goog-hash: md5=b"))) as url:
+    with serving(
+        saying(answer(200, b"{}", "x-goog-hash: crc32c=a", "x-goog-hash: md5=b"))
+    ) as url:
         headers = transport.send(put(url), (), "", Timeouts()).headers
     assert headers.get("x-goog-hash") == "crc32c=a, md5=b"
 
@@ -154,7 +164,10 @@ def test_headers_that_come_in_parts_are_joined(transport: HttpClient) -> None:
 OK = b"HTTP/1.1 200 OK\r\n"
 LENGTH = b"Content-Length: 2\r\n\r\n{}"
 REFUSED_HEADS = {
-    "folded by a space": (OK + b"X-A: b\r\n Content-Length: 0\r\n" + LENGTH, "a folded header"),
+    "folded by a space": (
+        OK + b"X-A: b\r\n Content-Length: 0\r\n" + LENGTH,
+        "a folded header",
+    ),
     "folded by a tab": (OK + b"X-A: b\r\n\tc\r\n" + LENGTH, "a folded header"),
     "folded behind the status": (OK + b" X-A: b\r\n" + LENGTH, "a folded header"),
     "broken by a carriage return": (
@@ -162,7 +175,10 @@ REFUSED_HEADS = {
         "a malformed header",
     ),
     "with a zero byte": (OK + b"X-A: b\0\r\n" + LENGTH, "a malformed header"),
-    "with a space before the colon": (OK + b"X-A : b\r\n" + LENGTH, "a malformed header"),
+    "with a space before the colon": (
+        OK + b"X-A : b\r\n" + LENGTH,
+        "a malformed header",
+    ),
     "without a colon": (OK + b"nonsense\r\n" + LENGTH, "a malformed header"),
     "without a name": (OK + b": b\r\n" + LENGTH, "a malformed header"),
     "of 181 KB": (
@@ -178,8 +194,14 @@ REFUSED_HEADS = {
         OK + b"Content-Type: application/json\r\nContent-Le",
         "ended inside the headers",
     ),
-    "cut behind a header": (OK + b"Content-Type: application/json\r\n", "ended inside the headers"),
-    "cut before its empty line": (OK + b"Content-Length: 0\r\n", "ended inside the headers"),
+    "cut behind a header": (
+        OK + b"Content-Type: application/json\r\n",
+        "ended inside the headers",
+    ),
+    "cut before its empty line": (
+        OK + b"Content-Length: 0\r\n",
+        "ended inside the headers",
+    ),
 }
 
 
@@ -196,7 +218,9 @@ def test_a_head_that_is_cut_or_ambiguous_is_no_answer(
     def serve(connection: socket.socket) -> None:
         read_request(connection)
         connection.sendall(said)
-        socket.socket.shutdown(connection, socket.SHUT_RDWR)  # without TLS's own goodbye
+        socket.socket.shutdown(
+            connection, socket.SHUT_RDWR
+        )  # without TLS's own goodbye
 
     with (
         serving(serve, tls=context if secure else None) as url,
@@ -221,7 +245,9 @@ def test_an_answer_that_does_not_say_where_it_ends_is_none(
     """Without a length or chunks the end of the connection would be the end of the body, wherever
     it comes.
     """
-    said = saying(b"HTTP/1.1 %d Answer\r\nContent-Type: application/json\r\n\r\n{}" % status)
+    said = saying(
+        b"HTTP/1.1 %d Answer\r\nContent-Type: application/json\r\n\r\n{}" % status
+    )
     with (
         serving(said, tls=context if secure else None) as url,
         pytest.raises(TransportError) as broke,
@@ -230,7 +256,9 @@ def test_an_answer_that_does_not_say_where_it_ends_is_none(
     assert broke.value.sent_whole
 
 
-@pytest.mark.parametrize(("method", "status"), [("PUT", 204), ("PUT", 304), ("HEAD", 200)])
+@pytest.mark.parametrize(
+    ("method", "status"), [("PUT", 204), ("PUT", 304), ("HEAD", 200)]
+)
 def test_an_answer_without_a_body_needs_no_length(
     transport: HttpClient, method: str, status: int
 ) -> None:
@@ -240,7 +268,9 @@ def test_an_answer_without_a_body_needs_no_length(
     assert (got.status, got.body) == (status, b"")
 
 
-def test_no_cookie_is_parsed(transport: HttpClient, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_cookie_is_parsed(
+    transport: HttpClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A cookie is never kept, so a server's text is not even read as one."""
     parsed: list[object] = []
     monkeypatch.setattr(
@@ -297,7 +327,10 @@ def test_a_slow_reader_is_no_stall(transport: HttpClient) -> None:
     with serving(serve) as url:
         assert (
             transport.send(
-                put(url, 12 << 20), blocks(12 << 20), "", Timeouts(stall=0.3, response=5)
+                put(url, 12 << 20),
+                blocks(12 << 20),
+                "",
+                Timeouts(stall=0.3, response=5),
             ).status
             == 200
         )
@@ -323,7 +356,10 @@ def test_a_server_that_never_shakes_hands_is_given_up(
     began = time.monotonic()
     with serving(serve) as url, pytest.raises(TransportError, match="time limit"):
         HttpClient().send(
-            put(url.replace("http:", "https:")), (), "", Timeouts(connect=0.3, stall=9, response=9)
+            put(url.replace("http:", "https:")),
+            (),
+            "",
+            Timeouts(connect=0.3, stall=9, response=9),
         )
     assert time.monotonic() - began < 2
 
@@ -333,13 +369,17 @@ def test_an_answer_whose_tls_ends_too_early_is_none(context: ssl.SSLContext) -> 
     TLS's own goodbye.
     """
     with (
-        serving(saying(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{}"), tls=context) as url,
+        serving(
+            saying(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{}"), tls=context
+        ) as url,
         pytest.raises(TransportError, match="complete answer"),
     ):
         HttpClient().send(put(url), (), "", QUICK)
 
 
-@pytest.mark.parametrize("content", [None, "no certificate\n"], ids=["missing", "damaged"])
+@pytest.mark.parametrize(
+    "content", [None, "no certificate\n"], ids=["missing", "damaged"]
+)
 def test_a_useless_file_of_authorities_is_an_input_that_is_wrong(
     content: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -378,7 +418,14 @@ def test_nothing_is_sent_after_an_abort(transport: HttpClient) -> None:
     assert heads in ([], [b""])
 
 
-PROXIES = ("http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")
+PROXIES = (
+    "http_proxy",
+    "HTTP_PROXY",
+    "https_proxy",
+    "HTTPS_PROXY",
+    "all_proxy",
+    "ALL_PROXY",
+)
 
 
 @pytest.fixture
@@ -431,7 +478,9 @@ def test_this_machine_is_reached_past_every_proxy(
     with serving(serve, tls=context if secure else None) as url:
         # the certificate is localhost's, and 127.0.0.2 may not listen
         with suppress(ServiceError, TransportError):
-            HttpClient().send(put(re.sub(r"//[^:]+", f"//{name}", url)), (), "the-token", QUICK)
+            HttpClient().send(
+                put(re.sub(r"//[^:]+", f"//{name}", url)), (), "the-token", QUICK
+            )
         if name == "localhost":
             assert b"the-token" in heads[0]
     assert proxy == []
@@ -449,19 +498,26 @@ MALFORMED = [
 
 @pytest.mark.parametrize("named", MALFORMED)
 def test_a_malformed_url_of_a_proxy_is_named(
-    transport: HttpClient, named: str, proxy: list[bytes], monkeypatch: pytest.MonkeyPatch
+    transport: HttpClient,
+    named: str,
+    proxy: list[bytes],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """What is no URL of a proxy that can be used is told as such, with the variable that it comes
     from.
     """
     monkeypatch.setenv("https_proxy", named)
-    with pytest.raises(TransportError, match=r"\(from https_proxy\) is malformed") as broke:
+    with pytest.raises(
+        TransportError, match=r"\(from https_proxy\) is malformed"
+    ) as broke:
         transport.send(put("https://upload.example"), (), "", QUICK)
     assert broke.value.code == "proxy-unreachable"
     assert proxy == []
 
 
-def test_nothing_in_clear_goes_to_a_proxy(transport: HttpClient, proxy: list[bytes]) -> None:
+def test_nothing_in_clear_goes_to_a_proxy(
+    transport: HttpClient, proxy: list[bytes]
+) -> None:
     """A metadata server is asked directly or not at all: its answer is a token."""
     with pytest.raises(TransportError):
         transport.send(put("http://metadata.google.internal.invalid"), (), "", QUICK)
@@ -483,7 +539,11 @@ def test_a_client_certificate_that_is_missing_is_named(
 
 
 @pytest.mark.parametrize(
-    "drip", [b"HTTP/1.1 200 OK\r\nX-Slow: ", b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n"]
+    "drip",
+    [
+        b"HTTP/1.1 200 OK\r\nX-Slow: ",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n",
+    ],
 )
 def test_a_token_endpoint_that_drips_has_an_end_too(drip: bytes) -> None:
     """The login's requests stand on the same connections: their answers are limited in time as a
@@ -512,13 +572,19 @@ INTERIM_WITHOUT_END = [
     pytest.param(HINTS[:-2], b"Link: <x>\r\n", id="one without end"),
     pytest.param(b"", PROCESSING, id="many without end"),
     pytest.param(b"", CONTINUE, id="many that are read over"),
-    pytest.param(b"", b"HTTP/1.1 103 " + b"x" * 60_000 + b"\r\n\r\n", id="large ones without end"),
+    pytest.param(
+        b"", b"HTTP/1.1 103 " + b"x" * 60_000 + b"\r\n\r\n", id="large ones without end"
+    ),
 ]
 
 
-@pytest.mark.parametrize("size", [0, 24 << 20], ids=["after the request", "during the body"])
+@pytest.mark.parametrize(
+    "size", [0, 24 << 20], ids=["after the request", "during the body"]
+)
 @pytest.mark.parametrize(("first", "again"), INTERIM_WITHOUT_END)
-def test_interim_answers_without_end_are_no_answer(first: bytes, again: bytes, size: int) -> None:
+def test_interim_answers_without_end_are_no_answer(
+    first: bytes, again: bytes, size: int
+) -> None:
     """Neither memory nor time is theirs: a broken connection within the limits."""
 
     def serve(connection: socket.socket) -> None:
@@ -598,7 +664,11 @@ def test_an_encrypted_key_of_a_client_asks_nobody_for_its_password(
         )
         run = [sys.executable, "-c", code]
         ended = subprocess.run(
-            run, input=b"secret\n", capture_output=True, start_new_session=True, check=False
+            run,
+            input=b"secret\n",
+            capture_output=True,
+            start_new_session=True,
+            check=False,
         )
     assert b"TransportError" in ended.stderr
     assert b"pass phrase" not in ended.stdout + ended.stderr

@@ -46,10 +46,15 @@ def put(url: str, size: int = 0) -> Request:
 
 
 def send(
-    url: str, size: int = 0, timeouts: Timeouts = PATIENT, client: HttpClient | None = None
+    url: str,
+    size: int = 0,
+    timeouts: Timeouts = PATIENT,
+    client: HttpClient | None = None,
 ) -> Response:
     """What comes of such a PUT."""
-    return (client or HttpClient()).send(put(url, size), Blocks(size), "the-token", timeouts)
+    return (client or HttpClient()).send(
+        put(url, size), Blocks(size), "the-token", timeouts
+    )
 
 
 def send_or_break(url: str, blocks: Blocks) -> Response | TransportError:
@@ -83,14 +88,20 @@ def test_an_early_response_before_a_close_is_read(way: Way) -> None:
     with way.serving(serve) as url:
         got = send_or_break(url, blocks)
     if isinstance(got, Response):
-        assert (got.status, got.body, got.headers.get("x-why")) == (403, b'{"error": {}}', "no")
+        assert (got.status, got.body, got.headers.get("x-why")) == (
+            403,
+            b'{"error": {}}',
+            "no",
+        )
     else:
         assert way.proxy, "a proxy alone may drop what it has not handed on"
     assert got.sent_whole is False
     assert blocks.taken < 64
 
 
-def test_an_early_response_before_a_reset_is_read_or_a_broken_connection(way: Way) -> None:
+def test_an_early_response_before_a_reset_is_read_or_a_broken_connection(
+    way: Way,
+) -> None:
     """What a reset leaves of the answer depends on the system; the request was not sent whole."""
 
     def serve(connection: socket.socket) -> None:
@@ -106,7 +117,9 @@ def test_an_early_response_before_a_reset_is_read_or_a_broken_connection(way: Wa
     assert blocks.taken < 64
 
 
-def test_an_early_response_of_a_server_that_reads_on_is_read_behind_the_body(way: Way) -> None:
+def test_an_early_response_of_a_server_that_reads_on_is_read_behind_the_body(
+    way: Way,
+) -> None:
     """Nobody looks for it before: all of the body is sent, and the response says so."""
 
     def serve(connection: socket.socket) -> None:
@@ -121,7 +134,9 @@ def test_an_early_response_of_a_server_that_reads_on_is_read_behind_the_body(way
     assert (got.status, got.body, got.sent_whole) == (503, b"busy", True)
 
 
-def test_an_early_response_of_a_server_that_reads_no_more_ends_as_a_stall(way: Way) -> None:
+def test_an_early_response_of_a_server_that_reads_no_more_ends_as_a_stall(
+    way: Way,
+) -> None:
     """It neither takes the body nor closes: the limit of a stalled write holds."""
     over = threading.Event()
 
@@ -174,19 +189,29 @@ def test_100_continue_and_tickets_stop_nothing(way: Way) -> None:
     with way.serving(serve) as url:
         for number in range(2):
             got = send(url, 8 * MIB, PATIENT, client)
-            assert (got.status, got.json(), got.sent_whole) == (200, {"id": str(number)}, True)
+            assert (got.status, got.json(), got.sent_whole) == (
+                200,
+                {"id": str(number)},
+                True,
+            )
 
 
 @pytest.mark.parametrize(
     "interim", [b"101 Switching Protocols", b"102 Processing", b"103 Early Hints"]
 )
-def test_an_interim_response_as_the_result_is_a_broken_connection(way: Way, interim: bytes) -> None:
+def test_an_interim_response_as_the_result_is_a_broken_connection(
+    way: Way, interim: bytes
+) -> None:
     """Nothing asks for one, and what comes behind it is no response to the next request either."""
     heads: list[bytes] = []
 
     def serve(connection: socket.socket) -> None:
         heads.append(read_request(connection)[0])
-        said = b"HTTP/1.1 " + interim + b"\r\nLink: </a>\r\n\r\n" if len(heads) == 1 else b""
+        said = (
+            b"HTTP/1.1 " + interim + b"\r\nLink: </a>\r\n\r\n"
+            if len(heads) == 1
+            else b""
+        )
         connection.sendall(said + response(200, b'{"id": "%d"}' % len(heads)))
 
     client = HttpClient()
@@ -198,7 +223,9 @@ def test_an_interim_response_as_the_result_is_a_broken_connection(way: Way, inte
 
 
 @pytest.mark.parametrize("interim", [b"102 Processing", b"103 Early Hints"])
-def test_an_interim_response_is_no_result_and_shifts_none(way: Way, interim: bytes) -> None:
+def test_an_interim_response_is_no_result_and_shifts_none(
+    way: Way, interim: bytes
+) -> None:
     """What comes unasked behind a response is not taken for the next one, nor anything after it."""
 
     def serve(connection: socket.socket) -> None:
@@ -240,7 +267,9 @@ def test_a_stalled_write_ends_in_time(way: Way) -> None:
     assert took < 1.5 * QUICK.stall + 0.3
 
 
-def test_a_write_that_is_slow_and_never_stalls_is_no_broken_connection(way: Way) -> None:
+def test_a_write_that_is_slow_and_never_stalls_is_no_broken_connection(
+    way: Way,
+) -> None:
     """The limit of a stalled write is about bytes that do not move, not about a block."""
     size = 32 * MIB
 
@@ -255,7 +284,9 @@ def test_a_write_that_is_slow_and_never_stalls_is_no_broken_connection(way: Way)
     with way.serving(serve) as url:
         request = put(url, size)
         began = time.monotonic()
-        got = HttpClient().send(request, [bytes(size)], "", replace(PATIENT, stall=QUICK.stall))
+        got = HttpClient().send(
+            request, [bytes(size)], "", replace(PATIENT, stall=QUICK.stall)
+        )
     assert (got.status, got.sent_whole) == (200, True)
     assert time.monotonic() - began > 1.5 * QUICK.stall, "too fast to show anything"
 
@@ -269,7 +300,9 @@ def test_a_write_that_is_slow_and_never_stalls_is_no_broken_connection(way: Way)
         (b"", CONTINUE),
     ],
 )
-def test_a_response_that_drips_ends_in_time(way: Way, begun: bytes, more: bytes) -> None:
+def test_a_response_that_drips_ends_in_time(
+    way: Way, begun: bytes, more: bytes
+) -> None:
     """A byte or a 100 now and then does not hold the run beyond the timeout of the response."""
 
     def serve(connection: socket.socket) -> None:
@@ -282,7 +315,9 @@ def test_a_response_that_drips_ends_in_time(way: Way, begun: bytes, more: bytes)
     began = time.monotonic()
     with (
         way.serving(serve) as url,
-        pytest.raises(TransportError, match="the answer did not arrive in time") as broke,
+        pytest.raises(
+            TransportError, match="the answer did not arrive in time"
+        ) as broke,
     ):
         send(url, 0, QUICK)
     assert broke.value.sent_whole is True
@@ -318,7 +353,9 @@ def test_nothing_is_followed_or_sent_again(way: Way, status: int) -> None:
     def serve(connection: socket.socket) -> None:
         heads.append(read_request(connection)[0])
         connection.sendall(
-            response(status, b"", "Location: https://www.googleapis.com/", "Retry-After: 0")
+            response(
+                status, b"", "Location: https://www.googleapis.com/", "Retry-After: 0"
+            )
         )
 
     with way.serving(serve) as url:
@@ -397,7 +434,12 @@ def test_abort_reaches_a_connection_that_waits_for_its_tunnel(
         aborting.start()
         began = time.monotonic()
         with pytest.raises(TransportError) as broke:
-            send("https://upload.example", 0, Timeouts(connect=8, stall=8, response=8), client)
+            send(
+                "https://upload.example",
+                0,
+                Timeouts(connect=8, stall=8, response=8),
+                client,
+            )
         took = time.monotonic() - began
         over.set()
         aborting.join()
@@ -468,13 +510,19 @@ def test_a_proxy_that_drips_its_answer_is_given_up_in_time(
     with serving(serve, tls=tls if scheme == "https" else None) as proxy:
         monkeypatch.setenv("https_proxy", proxy.replace("127.0.0.1", "localhost"))
         began = time.monotonic()
-        with pytest.raises(TransportError, match="not made within the time limit") as broke:
-            send("https://upload.example", 0, Timeouts(connect=0.5, stall=8, response=8))
+        with pytest.raises(
+            TransportError, match="not made within the time limit"
+        ) as broke:
+            send(
+                "https://upload.example", 0, Timeouts(connect=0.5, stall=8, response=8)
+            )
     assert broke.value.sent_whole is False
     assert time.monotonic() - began < 2
 
 
-@pytest.mark.parametrize("framing", ["Content-Length: 100000000000", "Transfer-Encoding: chunked"])
+@pytest.mark.parametrize(
+    "framing", ["Content-Length: 100000000000", "Transfer-Encoding: chunked"]
+)
 def test_an_endless_response_is_cut(way: Way, framing: str) -> None:
     """No more than the cap is kept, and little more is ever read."""
     sent = 0
@@ -483,7 +531,9 @@ def test_an_endless_response_is_cut(way: Way, framing: str) -> None:
         nonlocal sent
         read_request(connection)
         connection.sendall(f"HTTP/1.1 200 OK\r\n{framing}\r\n\r\n".encode())
-        part = b"100000\r\n" + bytes(MIB) + b"\r\n" if "chunked" in framing else bytes(MIB)
+        part = (
+            b"100000\r\n" + bytes(MIB) + b"\r\n" if "chunked" in framing else bytes(MIB)
+        )
         while sent < 128:
             connection.sendall(part)
             sent += 1
@@ -591,7 +641,9 @@ FORGED = b'{"access_token": "forged"}'
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in WAYS if "proxy" in name])
-@pytest.mark.parametrize("where", ["before it is asked", "with its answer", "as its answer"])
+@pytest.mark.parametrize(
+    "where", ["before it is asked", "with its answer", "as its answer"]
+)
 def test_a_proxy_forges_no_response(
     name: str, where: str, certificate: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -619,7 +671,9 @@ def test_a_proxy_forges_no_response(
             body = [bytes(1000)] * (number % 2)
             try:
                 bodies.append(
-                    HttpClient().send(put(url, 1000 * (number % 2)), body, "", QUICK).body
+                    HttpClient()
+                    .send(put(url, 1000 * (number % 2)), body, "", QUICK)
+                    .body
                 )
             except TransportError:
                 bodies.append(b"")

@@ -75,7 +75,12 @@ def platform(**variables: str) -> Platform:
 
 def reads_nothing_of_github(found: Platform) -> bool:
     files = (found.output_file, found.summary_file, found.temp)
-    texts = (found.tag, found.oidc_request_url, found.oidc_request_token, found.server_url)
+    texts = (
+        found.tag,
+        found.oidc_request_url,
+        found.oidc_request_token,
+        found.server_url,
+    )
     return files == (None, None, None) and set(texts) == {""}
 
 
@@ -93,7 +98,9 @@ def test_another_systems_mark_counts_before_githubs(
 
 
 @pytest.mark.parametrize("mark", ["true", "false", ""])
-def test_a_gitlab_job_stays_one(mark: str, github: dict[str, str], tmp_path: Path) -> None:
+def test_a_gitlab_job_stays_one(
+    mark: str, github: dict[str, str], tmp_path: Path
+) -> None:
     """A dotenv report can blank GITLAB_CI, but it can't take the variable away."""
     found = platform(
         **github,
@@ -102,7 +109,11 @@ def test_a_gitlab_job_stays_one(mark: str, github: dict[str, str], tmp_path: Pat
         CI_COMMIT_TAG="v1",
         CI_PIPELINE_ID="7",
     )
-    assert (found.kind, found.takes_masks, found.workspace) == ("gitlab", False, tmp_path)
+    assert (found.kind, found.takes_masks, found.workspace) == (
+        "gitlab",
+        False,
+        tmp_path,
+    )
     assert found.dotenv_file == tmp_path / "uploader.env"
     assert (found.tag, found.run.id) == ("v1", "GitLab pipeline 7, job ")
     assert reads_nothing_of_github(Platform(**{**vars(found), "tag": ""}))
@@ -131,10 +142,17 @@ def test_a_step_of_github_with_anothers_variable_keeps_its_outputs(
     summary = output.with_name("step_summary_0b0a2a5c")
     real = {**github, **own, "GITHUB_STEP_SUMMARY": str(summary), "TF_BUILD": "true"}
     found = platform(**real)
-    assert (found.kind, found.takes_masks, found.output_file) == ("github", False, output)
+    assert (found.kind, found.takes_masks, found.output_file) == (
+        "github",
+        False,
+        output,
+    )
     assert found.summary_file == summary
     assert (
-        platform(**{**real, "GITHUB_STEP_SUMMARY": str(tmp_path / "summary")}).summary_file is None
+        platform(
+            **{**real, "GITHUB_STEP_SUMMARY": str(tmp_path / "summary")}
+        ).summary_file
+        is None
     )
     assert "it is not asked to mask secrets" in found.doubt
     other = platform(**{**github, **own, "GITLAB_CI": "true"})
@@ -142,7 +160,9 @@ def test_a_step_of_github_with_anothers_variable_keeps_its_outputs(
 
 
 @pytest.mark.usefixtures("checkout")
-def test_only_the_file_of_the_runner_is_one(github: dict[str, str], tmp_path: Path) -> None:
+def test_only_the_file_of_the_runner_is_one(
+    github: dict[str, str], tmp_path: Path
+) -> None:
     """Under another system no other file can be named, by a link or by any other name."""
     folder = tmp_path / "_temp" / "_runner_file_commands"
     folder.mkdir(parents=True)
@@ -159,7 +179,9 @@ def test_only_the_file_of_the_runner_is_one(github: dict[str, str], tmp_path: Pa
         "x/../../output",
     ):
         assert (
-            platform(**{**github, "GITHUB_OUTPUT": str(folder / name), "TF_BUILD": "1"}).kind
+            platform(
+                **{**github, "GITHUB_OUTPUT": str(folder / name), "TF_BUILD": "1"}
+            ).kind
             == "console"
         )
 
@@ -193,7 +215,9 @@ def test_a_runner_is_told_the_secrets_in_its_own_container(
         pytest.skip("needs the right to make a folder where the runner does")
     try:
         assert platform(**{**github, **given}).takes_masks
-        assert not platform(**{**github, **given, "GITHUB_ACTIONS": "false"}).takes_masks
+        assert not platform(
+            **{**github, **given, "GITHUB_ACTIONS": "false"}
+        ).takes_masks
     finally:
         shutil.rmtree(top)
 
@@ -232,7 +256,9 @@ def test_a_part_of_github_is_told_no_secret(
     del github[without]
     found = platform(**github)
     assert (found.kind, found.takes_masks) == ("github", False)
-    assert not platform(GITHUB_ACTIONS="true", GITHUB_OUTPUT="/nowhere/output").takes_masks
+    assert not platform(
+        GITHUB_ACTIONS="true", GITHUB_OUTPUT="/nowhere/output"
+    ).takes_masks
 
 
 def test_gitlabs_variables_mean_nothing_to_github(github: dict[str, str]) -> None:
@@ -244,7 +270,9 @@ def test_gitlabs_variables_mean_nothing_to_github(github: dict[str, str]) -> Non
         "CI_NODE_TOTAL": "5",
         "CI_DEBUG_TRACE": "true",
     }
-    found = platform(**github, **gitlab, CI_PROJECT_DIR="/elsewhere", CI_PIPELINE_ID="3")
+    found = platform(
+        **github, **gitlab, CI_PROJECT_DIR="/elsewhere", CI_PIPELINE_ID="3"
+    )
     assert (found.kind, found.tag, found.node, found.debug) == ("github", "", "", False)
     assert found.workspace == Path("/")
 
@@ -293,7 +321,11 @@ def test_no_combination_makes_another_systems_job_one_of_github(
     was made to name.
     """
     found = platform(
-        **marks, **github, GITHUB_OUTPUT=output, GITHUB_STEP_SUMMARY=output, RUNNER_TEMP=output
+        **marks,
+        **github,
+        GITHUB_OUTPUT=output,
+        GITHUB_STEP_SUMMARY=output,
+        RUNNER_TEMP=output,
     )
     assert (found.kind, found.takes_masks) == ("console", False)
     assert reads_nothing_of_github(found)

@@ -20,7 +20,9 @@ OPTIONS = [spec for spec in inputs.SPECS if spec.option_allowed]
 def read(*argv: str, **environ: str) -> tuple[inputs.Inputs, list[str]]:
     """What the words give, and each mistake in words."""
     found, problems = inputs.read({"UPLOADER_TARGET": "play", **environ}, argv)
-    return found, [f"{problem.name}: {problem.what} {problem.accepted}" for problem in problems]
+    return found, [
+        f"{problem.name}: {problem.what} {problem.accepted}" for problem in problems
+    ]
 
 
 @pytest.mark.parametrize(
@@ -46,10 +48,19 @@ def test_a_shell_as_argument_names_gitlabs_entrypoint(argv: list[str]) -> None:
     ("argv", "words"),
     [
         (["app.aab"], "arguments: did you mean `--files app.aab`?"),
-        (["app.aab", "wear.aab"], "arguments: did you mean `--files app.aab wear.aab`?"),
-        (["--tracks", "internal", "app.aab"], "arguments: did you mean `--files app.aab`?"),
+        (
+            ["app.aab", "wear.aab"],
+            "arguments: did you mean `--files app.aab wear.aab`?",
+        ),
+        (
+            ["--tracks", "internal", "app.aab"],
+            "arguments: did you mean `--files app.aab`?",
+        ),
         (["--dry-run", "app.aab"], "arguments: did you mean `--files app.aab`?"),
-        (["--status", "draft", "build/*.apk"], "arguments: did you mean `--files build/*.apk`?"),
+        (
+            ["--status", "draft", "build/*.apk"],
+            "arguments: did you mean `--files build/*.apk`?",
+        ),
         (["gmail"], "arguments: did you mean `--target gmail`?"),
         (
             ["--dry-run", "yes"],
@@ -57,7 +68,9 @@ def test_a_shell_as_argument_names_gitlabs_entrypoint(argv: list[str]) -> None:
         ),
     ],
 )
-def test_a_word_that_belongs_elsewhere_is_told_with_its_place(argv: list[str], words: str) -> None:
+def test_a_word_that_belongs_elsewhere_is_told_with_its_place(
+    argv: list[str], words: str
+) -> None:
     """What is meant is said; GitLab is not mentioned, and nobody has to count words."""
     (problem,) = read(*argv)[1]
     assert problem.startswith(words)
@@ -125,7 +138,9 @@ def test_lists_take_several_words_and_add_up() -> None:
     assert values(found).apks == ("served/*.apk", "base.apk")
 
 
-@pytest.mark.parametrize(("argv", "value"), [([], True), (["--commit"], True), (["False"], False)])
+@pytest.mark.parametrize(
+    ("argv", "value"), [([], True), (["--commit"], True), (["False"], False)]
+)
 def test_a_switch_needs_no_value(argv: list[str], value: bool) -> None:
     """And takes one where it is given."""
     found, problems = read("--dry-run", *argv)
@@ -181,7 +196,10 @@ def test_a_secret_is_no_option(argv: list[str]) -> None:
         ),
         (["--trakcs", "beta"], "--trakcs: is not an option. Did you mean `--tracks`?"),
         (["--status", "draft", "--status", "draft"], "--status: was given twice."),
-        (["--env-file", os.devnull, f"--env-file={os.devnull}"], "--env-file: was given twice."),
+        (
+            ["--env-file", os.devnull, f"--env-file={os.devnull}"],
+            "--env-file: was given twice.",
+        ),
     ],
 )
 def test_what_was_meant_is_said(argv: list[str], words: str) -> None:

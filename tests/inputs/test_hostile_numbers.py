@@ -32,7 +32,11 @@ NUMBERS = {
     "in-app-update-priority": (HUGE, "6", "-1"),
     "version-codes-to-retain": (HUGE, "2100000001", "0", "-1"),
     "promote-version-codes": (HUGE, "2100000001"),
-    "expansion-file-main": (f"references:{HUGE}", "references:2100000001", "references:-1"),
+    "expansion-file-main": (
+        f"references:{HUGE}",
+        "references:2100000001",
+        "references:-1",
+    ),
     "mapping-file": (f"{HUGE}=mapping.txt",),
     "gate-min-users": (HUGE,),
     "gate-period": (HUGE,),
@@ -50,7 +54,9 @@ TARGETS = dict.fromkeys(
     [(name, value) for name, values in NUMBERS.items() for value in values],
     ids=lambda text: text[:24],
 )
-def test_a_number_that_nobody_means_is_a_mistake(tmp_path: Path, name: str, value: str) -> None:
+def test_a_number_that_nobody_means_is_a_mistake(
+    tmp_path: Path, name: str, value: str
+) -> None:
     """The problem is that of the input, and comes within milliseconds."""
     target = TARGETS.get(name, "play-rollout" if name == "rollout-steps" else "play")
     environ = {
@@ -65,15 +71,18 @@ def test_a_number_that_nobody_means_is_a_mistake(tmp_path: Path, name: str, valu
 
 
 @pytest.mark.parametrize(
-    ("code", "fits"), [(2_100_000_000, True), (2_100_000_001, False), (0xFFFFFFFF, False)]
+    ("code", "fits"),
+    [(2_100_000_000, True), (2_100_000_001, False), (0xFFFFFFFF, False)],
 )
-def test_a_manifest_s_version_code_is_bounded(tmp_path: Path, code: int, fits: bool) -> None:
+def test_a_manifest_s_version_code_is_bounded(
+    tmp_path: Path, code: int, fits: bool
+) -> None:
     """By what Google Play takes."""
     specimens.make_bundle(tmp_path / "app.aab", "com.example.app", code, "1.0")
     workspace = Workspace(tmp_path)
-    inputs = make_inputs(tmp_path, target="play", files="app.aab", tracks="internal").record(
-        ReleaseInputs
-    )
+    inputs = make_inputs(
+        tmp_path, target="play", files="app.aab", tracks="internal"
+    ).record(ReleaseInputs)
     files = find(["app.aab"], workspace)
     if fits:
         assert prepare(inputs, files, workspace).lines
@@ -89,9 +98,9 @@ def test_a_version_code_with_a_major_part_names_it(tmp_path: Path, code: int) ->
     """
     specimens.make_bundle(tmp_path / "app.aab", "com.example.app", code, "1.0")
     workspace = Workspace(tmp_path)
-    inputs = make_inputs(tmp_path, target="play", files="app.aab", tracks="internal").record(
-        ReleaseInputs
-    )
+    inputs = make_inputs(
+        tmp_path, target="play", files="app.aab", tracks="internal"
+    ).record(ReleaseInputs)
     with pytest.raises(InputError) as caught:
         prepare(inputs, find(["app.aab"], workspace), workspace)
     (problem,) = caught.value.problems
@@ -99,7 +108,10 @@ def test_a_version_code_with_a_major_part_names_it(tmp_path: Path, code: int) ->
         f"version code {code} (versionCodeMajor {code >> 32}, versionCode {code & 0xFFFFFFFF})"
         in problem.what
     )
-    assert problem.accepted == "a versionCode from 1 to 2100000000, and no versionCodeMajor"
+    assert (
+        problem.accepted
+        == "a versionCode from 1 to 2100000000, and no versionCodeMajor"
+    )
 
 
 BRACKETS = {
@@ -121,7 +133,9 @@ def test_deep_brackets_are_refused_before_they_are_scanned(what: str) -> None:
 
 
 @pytest.mark.parametrize("what", BRACKETS)
-def test_deep_brackets_in_release_notes_end_the_run_at_once(job: Job, what: str) -> None:
+def test_deep_brackets_in_release_notes_end_the_run_at_once(
+    job: Job, what: str
+) -> None:
     """As a whole run, with exit 2."""
     specimens.make_bundle(job.workspace / "app.aab", "com.example.app", 42, "1.0")
     given = {

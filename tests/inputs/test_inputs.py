@@ -17,7 +17,13 @@ from uploader import inputs
 from uploader.errors import Problem
 from uploader.inputs import Inputs, JobRun
 from uploader.inputs.other_tools import answers
-from uploader.inputs.parsers import MAX_LINE, MAX_TEXT, InvalidValue, Limit, version_path
+from uploader.inputs.parsers import (
+    MAX_LINE,
+    MAX_TEXT,
+    InvalidValue,
+    Limit,
+    version_path,
+)
 from uploader.redaction import Redactor, credentials_in
 
 KEY = (
@@ -51,7 +57,9 @@ ELSEWHERE = (
 
 
 def problem_of(name: str, text: str) -> Problem:
-    _, problems = inputs.read({"UPLOADER_TARGET": "play", f"INPUT_{name.upper()}": text}, ())
+    _, problems = inputs.read(
+        {"UPLOADER_TARGET": "play", f"INPUT_{name.upper()}": text}, ()
+    )
     (problem,) = problems
     return problem
 
@@ -83,12 +91,21 @@ def test_a_run_without_inputs_has_every_default_and_misses_only_the_target() -> 
         None,
         5,
     )
-    assert (defaults.retry_deadline, defaults.stall_timeout, defaults.finalize_timeout) == (
+    assert (
+        defaults.retry_deadline,
+        defaults.stall_timeout,
+        defaults.finalize_timeout,
+    ) == (
         1800.0,
         60.0,
         600.0,
     )
-    assert (defaults.commit, defaults.job_summary, defaults.dry_run, defaults.user_id) == (
+    assert (
+        defaults.commit,
+        defaults.job_summary,
+        defaults.dry_run,
+        defaults.user_id,
+    ) == (
         True,
         True,
         False,
@@ -131,7 +148,10 @@ def test_an_empty_or_blank_value_counts_as_not_given() -> None:
         INPUT_TESTERS="", UPLOADER_TESTERS="qa@example.com", INPUT_CONCURRENCY=" \n"
     )
     assert problems == ()
-    assert (values(found).testers, values(found).concurrency) == (("qa@example.com",), None)
+    assert (values(found).testers, values(found).concurrency) == (
+        ("qa@example.com",),
+        None,
+    )
 
 
 def test_a_variable_that_an_option_overrides_is_told_once() -> None:
@@ -168,7 +188,9 @@ def test_the_env_file_may_be_named_by_a_variable_and_nothing_in_it_is_expanded(
     assert values(found).state_dir == Path("/home/me/.local/state/uploader")
 
 
-def test_an_env_file_is_never_searched_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_env_file_is_never_searched_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A `.env` in the checkout is the user's own and is not read."""
     (tmp_path / ".env").write_text("UPLOADER_TRACKS=production\n")
     monkeypatch.chdir(tmp_path)
@@ -211,7 +233,11 @@ def test_an_env_file_that_cannot_be_read_is_a_problem(
         ("max-retries", "0", 0),
         ("files", "a.aab, b.apk,", ("a.aab", "b.apk")),
         ("files", "a.aab\n b.apk,c.apk \n\na.aab\n", ("a.aab", "b.apk", "c.apk")),
-        ("tracks", "internal, wear:beta\nQA team", ("internal", "wear:beta", "QA team")),
+        (
+            "tracks",
+            "internal, wear:beta\nQA team",
+            ("internal", "wear:beta", "QA team"),
+        ),
         ("user-fraction", "0.05", 0.05),
         ("user-fraction", ".5", 0.5),
         ("user-fraction", "5%", 0.05),
@@ -233,7 +259,11 @@ def test_an_env_file_that_cannot_be_read_is_a_problem(
         ("countries", "de, FR, rest-of-world", ("DE", "FR", "rest-of-world")),
         ("shard", "2/5", (2, 5)),
         ("media-type", "text/html; charset=utf-8", "text/html; charset=utf-8"),
-        ("media-type", 'application/vnd.a+json;v="1, 2"', 'application/vnd.a+json;v="1, 2"'),
+        (
+            "media-type",
+            'application/vnd.a+json;v="1, 2"',
+            'application/vnd.a+json;v="1, 2"',
+        ),
         ("expansion-file-main", "references:41", "references:41"),
         ("expansion-file-patch", "build/patch.obb", "build/patch.obb"),
         ("api-endpoint", "https://play.example.com/", "https://play.example.com"),
@@ -274,7 +304,13 @@ REFUSED: dict[str, tuple[str, ...]] = {
     "version-codes-to-retain": ("12,x", "2100000001"),
     "countries": ("DEU",),
     "shard": ("0/5", "6/5", "2"),
-    "media-type": ("text/", "*/*", "text/html, text/plain", "text/h\u00e9", 'text/html; a="\\""'),
+    "media-type": (
+        "text/",
+        "*/*",
+        "text/html, text/plain",
+        "text/h\u00e9",
+        'text/html; a="\\""',
+    ),
     "expansion-file-main": ("references:latest", "references:", "references:0"),
     "package-name": ("app", "com.1example", "com.example/../x"),
     "service-account": ("not-an-address",),
@@ -288,7 +324,9 @@ REFUSED: dict[str, tuple[str, ...]] = {
         ("whats-new-directory", "images-directory", "message-file", "state-dir"),
         (f"a/{'x' * 256}",),
     ),
-    **dict.fromkeys(("existing-edit-id", "user-id", "resource-id", "promote-from"), ELSEWHERE),
+    **dict.fromkeys(
+        ("existing-edit-id", "user-id", "resource-id", "promote-from"), ELSEWHERE
+    ),
     "deployment": (
         "my deployment",
         "https://partner.android.com/ota/deployments/123",
@@ -349,15 +387,20 @@ REFUSED: dict[str, tuple[str, ...]] = {
 
 
 @pytest.mark.parametrize(
-    ("name", "text"), [(name, text) for name, texts in REFUSED.items() for text in texts]
+    ("name", "text"),
+    [(name, text) for name, texts in REFUSED.items() for text in texts],
 )
-def test_anything_else_is_refused_under_the_inputs_own_name(name: str, text: str) -> None:
+def test_anything_else_is_refused_under_the_inputs_own_name(
+    name: str, text: str
+) -> None:
     """A wrong value is named by its input, and the default stays in place."""
     found, (problem,) = inputs.read(
         {"UPLOADER_TARGET": "play"} | {f"UPLOADER_{attribute(name).upper()}": text}, ()
     )
     assert problem.name == name
-    assert getattr(values(found), attribute(name)) == getattr(values(Inputs()), attribute(name))
+    assert getattr(values(found), attribute(name)) == getattr(
+        values(Inputs()), attribute(name)
+    )
 
 
 @pytest.mark.parametrize(
@@ -365,7 +408,11 @@ def test_anything_else_is_refused_under_the_inputs_own_name(name: str, text: str
     [
         ("status", "in-progress", "Did you mean `inProgress`?"),
         ("target", "drive", "Did you mean `drive.files.create`?"),
-        ("api-endpoint", "localhost:8080", "has no scheme. Did you mean `http://localhost:8080`?"),
+        (
+            "api-endpoint",
+            "localhost:8080",
+            "has no scheme. Did you mean `http://localhost:8080`?",
+        ),
         (
             "api-endpoint",
             "play.example.com",
@@ -443,7 +490,9 @@ VARIABLES = st.dictionaries(
     ),
     st.one_of(
         st.text(),
-        st.sampled_from(["true", "2/5", "a,b", "http://[", "https://a:99999999", "\udcff", "\0"]),
+        st.sampled_from(
+            ["true", "2/5", "a,b", "http://[", "https://a:99999999", "\udcff", "\0"]
+        ),
     ),
 )
 
@@ -451,7 +500,9 @@ VARIABLES = st.dictionaries(
 @given(VARIABLES, st.lists(st.text(max_size=20), max_size=4))
 @example({"GITHUB_ACTIONS": "true", "GITHUB_WORKSPACE": "/" + "x" * 5000}, [])
 @example({"UPLOADER_ENV_FILE": "\0"}, [])
-def test_no_environment_whatsoever_raises(variables: dict[str, str], argv: list[str]) -> None:
+def test_no_environment_whatsoever_raises(
+    variables: dict[str, str], argv: list[str]
+) -> None:
     """Reading always ends in inputs and problems."""
     found, problems = inputs.read(variables, argv)
     assert isinstance(found, Inputs)
@@ -483,7 +534,11 @@ def test_no_environment_whatsoever_leaks_a_secret(
 @pytest.mark.parametrize(
     ("variable", "theirs", "ours"),
     [
-        ("INPUT_SERVICEACCOUNTJSONPLAINTEXT", "serviceAccountJsonPlainText", "credentials"),
+        (
+            "INPUT_SERVICEACCOUNTJSONPLAINTEXT",
+            "serviceAccountJsonPlainText",
+            "credentials",
+        ),
         ("INPUT_JSON_KEY_DATA", "json_key_data", "credentials"),
         ("UPLOADER_RELEASEFILES", "UPLOADER_RELEASEFILES", "files"),
     ],
@@ -505,7 +560,9 @@ def test_every_answer_names_an_input_that_exists() -> None:
     ours = {spec.name for spec in inputs.SPECS}
     for answer in answers().values():
         named = answer.advice.split("`")[1::2]
-        assert answer.advice.startswith("Not needed: ") or named[0].split(":")[0] in ours
+        assert (
+            answer.advice.startswith("Not needed: ") or named[0].split(":")[0] in ours
+        )
 
 
 def test_every_input_of_ours_is_accepted_under_each_of_its_names() -> None:
@@ -534,7 +591,9 @@ def test_a_misspelt_input_is_a_mistake(variable: str, meant: str) -> None:
     assert f"Did you mean `{meant}`?" in problem.what
 
 
-def test_an_unknown_name_is_mentioned_where_it_is_surely_meant_for_this_program() -> None:
+def test_an_unknown_name_is_mentioned_where_it_is_surely_meant_for_this_program() -> (
+    None
+):
     """Under GitHub every input of the step is ours; in a shell only `UPLOADER_…` is."""
     strange = {"INPUT_FROBNICATE": "1", "UPLOADER_FROBNICATE": "1", "OTHER": "1"}
     assert len(read(**strange, GITHUB_ACTIONS="true")[0].warnings) == 2
@@ -549,7 +608,11 @@ def test_variables_of_fastlane_may_stand_in_the_same_job() -> None:
     )
     assert problems == ()
     told = [hint.split()[0] for hint in found.warnings]
-    assert told == ["SUPPLY_TRACK", "SUPPLY_JSON_KEY_DATA", "ANDROID_PUBLISHER_CREDENTIALS"]
+    assert told == [
+        "SUPPLY_TRACK",
+        "SUPPLY_JSON_KEY_DATA",
+        "ANDROID_PUBLISHER_CREDENTIALS",
+    ]
 
 
 def test_variables_of_another_tool_alone_are_a_mistake() -> None:
@@ -566,7 +629,9 @@ def test_variables_of_another_tool_alone_are_a_mistake() -> None:
     assert "Use `tracks`." in problems[0].what
 
 
-def test_a_line_of_the_env_file_that_is_nearly_an_input_is_a_mistake(tmp_path: Path) -> None:
+def test_a_line_of_the_env_file_that_is_nearly_an_input_is_a_mistake(
+    tmp_path: Path,
+) -> None:
     """With its file and number, and the right spelling; what belongs to others, and the value, is
     left alone.
     """
@@ -620,12 +685,17 @@ def test_github_is_recognised_with_its_files(tmp_path: Path) -> None:
         "v1.2.3",
     )
     files = Path("/github/file_commands")
-    assert (platform.output_file, platform.summary_file) == (files / "out", files / "sum")
+    assert (platform.output_file, platform.summary_file) == (
+        files / "out",
+        files / "sum",
+    )
     assert (platform.oidc_request_url, platform.oidc_request_token) == (
         "https://x.example",
         "bearer",
     )
-    assert platform.google_application_credentials == "/github/workspace/gha-creds-1.json"
+    assert (
+        platform.google_application_credentials == "/github/workspace/gha-creds-1.json"
+    )
     assert platform.dotenv_file is None
     assert values(found).state_dir == Path("/github/runner_temp/uploader")
 
@@ -652,7 +722,9 @@ def test_gitlab_is_recognised_with_its_report_and_its_part_of_a_parallel_job(
     assert found.platform.id_token == "jwt"
     # as in every job that is not parallel
     assert values(read(GITLAB_CI="true", CI_NODE_TOTAL="1")[0]).shard is None
-    found, _ = read(GITLAB_CI="true", CI_NODE_INDEX="2", CI_NODE_TOTAL="5", UPLOADER_SHARD="1/3")
+    found, _ = read(
+        GITLAB_CI="true", CI_NODE_INDEX="2", CI_NODE_TOTAL="5", UPLOADER_SHARD="1/3"
+    )
     assert values(found).shard == (1, 3)
 
 
@@ -665,7 +737,10 @@ def test_the_workspace_of_the_host_is_not_believed_inside_a_container() -> None:
 def test_a_shell_writes_a_report_only_where_it_was_asked_to() -> None:
     """`UPLOADER_DOTENV` names the file anywhere, relative to the workspace."""
     assert read()[0].platform.dotenv_file is None
-    assert read(UPLOADER_DOTENV="out/x.env")[0].platform.dotenv_file == Path.cwd() / "out/x.env"
+    assert (
+        read(UPLOADER_DOTENV="out/x.env")[0].platform.dotenv_file
+        == Path.cwd() / "out/x.env"
+    )
 
 
 @pytest.mark.parametrize(
@@ -687,7 +762,12 @@ def test_the_state_folder_is_the_given_one_or_the_runners_or_the_users(
 
 
 GITHUB = {"GITHUB_ACTIONS": "true", "GITHUB_RUN_ID": "9", "GITHUB_JOB": "release"}
-GITLAB = {"GITLAB_CI": "true", "CI": "true", "CI_PIPELINE_ID": "7", "CI_JOB_NAME": "up 1/2"}
+GITLAB = {
+    "GITLAB_CI": "true",
+    "CI": "true",
+    "CI_PIPELINE_ID": "7",
+    "CI_JOB_NAME": "up 1/2",
+}
 
 
 @pytest.mark.parametrize(
@@ -698,11 +778,16 @@ GITLAB = {"GITLAB_CI": "true", "CI": "true", "CI_PIPELINE_ID": "7", "CI_JOB_NAME
             JobRun("GitHub run 9, job release", 2),
         ),
         ({**GITHUB, "GITHUB_RUN_ATTEMPT": "x"}, JobRun("GitHub run 9, job release", 0)),
-        ({**GITLAB, "CI_JOB_ID": "1234"}, JobRun("GitLab pipeline 7, job up 1/2", 1234)),
+        (
+            {**GITLAB, "CI_JOB_ID": "1234"},
+            JobRun("GitLab pipeline 7, job up 1/2", 1234),
+        ),
         ({"CI": "true"}, JobRun("")),
     ],
 )
-def test_a_run_is_what_its_ci_system_calls_it(variables: dict[str, str], run: JobRun) -> None:
+def test_a_run_is_what_its_ci_system_calls_it(
+    variables: dict[str, str], run: JobRun
+) -> None:
     """A re-run or a retried job is the same run with another attempt; an unknown CI system names no
     run.
     """
@@ -724,7 +809,10 @@ def test_a_short_state_key_is_refused_and_not_shown() -> None:
     what was given.
     """
     _, (problem,) = read(**{"INPUT_STATE-KEY": "fifteen-letters"})
-    assert (problem.name, "at least 16 characters" in problem.accepted) == ("state-key", True)
+    assert (problem.name, "at least 16 characters" in problem.accepted) == (
+        "state-key",
+        True,
+    )
     assert "fifteen" not in str(problem)
     found, problems = read(**{"INPUT_STATE-KEY": "sixteen-letters-"})
     assert (values(found).state_key, problems) == ("sixteen-letters-", ())
@@ -778,8 +866,12 @@ def test_no_input_takes_long_whatever_it_holds(spec: inputs.InputSpec[Any]) -> N
 @pytest.mark.parametrize("text", [*(f"a{unit}" for unit in WORST), *BEGINNINGS])
 def test_no_run_takes_long_to_read_what_it_is_given(tmp_path: Path, text: str) -> None:
     """In a variable that is masked, shown or unknown, in a name, an option and the env file."""
-    text = (text + text[-1 if text in BEGINNINGS else 1 :] * MAX_TEXT)[: MAX_TEXT - 1] + "!"
-    (tmp_path / "x.env").write_text(f"UPLOADER_STATE_KEY={text}\nUPLOADER_TRACKS='{text}\n")
+    text = (text + text[-1 if text in BEGINNINGS else 1 :] * MAX_TEXT)[
+        : MAX_TEXT - 1
+    ] + "!"
+    (tmp_path / "x.env").write_text(
+        f"UPLOADER_STATE_KEY={text}\nUPLOADER_TRACKS='{text}\n"
+    )
     variables = {
         "UPLOADER_CREDENTIALS": text,
         "INPUT_TARGET": text,
@@ -789,7 +881,9 @@ def test_no_run_takes_long_to_read_what_it_is_given(tmp_path: Path, text: str) -
     found, _ = inputs.read(
         variables, ["--env-file", str(tmp_path / "x.env"), f"--tracks={text}", text]
     )
-    redactor = Redactor(credential for given in found.texts for credential in credentials_in(given))
+    redactor = Redactor(
+        credential for given in found.texts for credential in credentials_in(given)
+    )
     redactor.clean(text, MAX_TEXT)
     # A slow machine takes a second; what grows with the square of the text takes minutes.
     assert time.process_time() - started < 4

@@ -97,7 +97,9 @@ def test_a_field_has_the_default_of_its_own_row(record: type[Record]) -> None:
     """And not that of another row, whose type would do as well, nor one of its own."""
     source = inspect.getsource(record)
     rows = dict(
-        re.findall(r"^    (\w+): .* = specs[.](\w+)[.]default_value$", source, re.MULTILINE)
+        re.findall(
+            r"^    (\w+): .* = specs[.](\w+)[.]default_value$", source, re.MULTILINE
+        )
     )
     assert rows == {name: name.upper() for name in fields(record)}
 
@@ -112,7 +114,9 @@ def test_a_target_reads_what_the_table_says(target: str) -> None:
     it is ignored.
     """
     for_some = {
-        spec.attribute for spec in SPECS if target in spec.targets and spec.targets != ALL_TARGETS
+        spec.attribute
+        for spec in SPECS
+        if target in spec.targets and spec.targets != ALL_TARGETS
     }
     used = for_some - UNUSED.get(target, set())
     assert fields(RECORD_OF_TARGET[target]) == used | REFUSED.get(target, set())
@@ -130,7 +134,11 @@ def test_what_is_read_for_every_target_is_in_no_record_of_one() -> None:
 
 def test_a_row_is_named_like_its_input() -> None:
     """So that a field of a record, its row and its variable are found by one word."""
-    rows = {name: row for name, row in vars(specs).items() if isinstance(row, specs.InputSpec)}
+    rows = {
+        name: row
+        for name, row in vars(specs).items()
+        if isinstance(row, specs.InputSpec)
+    }
     assert {name: row.attribute.upper() for name, row in rows.items()} == {
         name: name for name in rows
     }
@@ -139,4 +147,6 @@ def test_a_row_is_named_like_its_input() -> None:
 
 def test_the_rows_of_a_group_stand_together() -> None:
     """Pages and `--help` show each heading once, in the order of the groups."""
-    assert [group for group, _ in groupby(SPECS, key=lambda spec: spec.group)] == list(specs.Group)
+    assert [group for group, _ in groupby(SPECS, key=lambda spec: spec.group)] == list(
+        specs.Group
+    )

@@ -31,7 +31,9 @@ def test_what_happened_and_what_went_wrong() -> None:
     reporter.write_outputs({"edit-id": "42", "ids": "a\nb"})
     reporter.write_summary(lambda: "# Done")
     reporter.error(ApiError("No.", status=403, cause="No right.", hint="Ask."))
-    assert out.getvalue() == "Plan\nupload app.aab\n\nOutputs\nedit-id=42\nids=a\\nb\n\n"
+    assert (
+        out.getvalue() == "Plan\nupload app.aab\n\nOutputs\nedit-id=42\nids=a\\nb\n\n"
+    )
     assert err.getvalue() == "WARNING: slow\nERROR: No. No right. Ask.\n"
 
 
@@ -46,7 +48,13 @@ def test_the_last_line_on_a_terminal_is_the_result() -> None:
     """Its outputs are for CI; what changes and how it ended is in colour."""
     out = Screen()
     reporter = make_reporter(where(Path(), "console"), stdout=out, stderr=out)
-    for line in ("  + 42: 5 %", "  - 40", "  ~ 41: 9 % -> all", "  = 39", "  -5 % of what"):
+    for line in (
+        "  + 42: 5 %",
+        "  - 40",
+        "  ~ 41: 9 % -> all",
+        "  = 39",
+        "  -5 % of what",
+    ):
         reporter.change(line)
     reporter.write_outputs({"edit-id": "42"})
     reporter.result("com.example is released.")
@@ -63,8 +71,13 @@ def test_the_last_line_on_a_terminal_is_the_result() -> None:
 def test_all_mistakes_are_listed() -> None:
     """Several wrong inputs are counted and listed one a line, in one place and once."""
     out, err = io.StringIO(), io.StringIO()
-    problems = Problem("files", "nothing matches."), Problem("tracks", "is missing.", "internal, …")
-    make_reporter(where(Path(), "console"), stdout=out, stderr=err).error(InputError(*problems))
+    problems = (
+        Problem("files", "nothing matches."),
+        Problem("tracks", "is missing.", "internal, …"),
+    )
+    make_reporter(where(Path(), "console"), stdout=out, stderr=err).error(
+        InputError(*problems)
+    )
     assert err.getvalue() == (
         "ERROR: 2 inputs are wrong. Nothing was sent. Correct the inputs and run again.\n"
         "- files: nothing matches.\n- tracks: is missing. Accepted: internal, …\n"

@@ -63,7 +63,9 @@ def test_mode_is_readable_whatever_the_umask(tmp_path: Path) -> None:
     """Results are readable for later steps that run as another user."""
     before = os.umask(0o077)
     try:
-        write_whole(tmp_path / "uploader-results.json", results_json([], Redactor()), tmp_path)
+        write_whole(
+            tmp_path / "uploader-results.json", results_json([], Redactor()), tmp_path
+        )
     finally:
         os.umask(before)
     assert stat.S_IMODE((tmp_path / "uploader-results.json").stat().st_mode) == 0o644
@@ -74,13 +76,19 @@ def test_what_is_no_regular_file_is_refused(tmp_path: Path, kind: str) -> None:
     """A planted link, a folder or a pipe in the place of the results is neither followed nor
     replaced: a warning.
     """
-    target, path, log = tmp_path / "precious", tmp_path / "uploader-results.json", io.StringIO()
+    target, path, log = (
+        tmp_path / "precious",
+        tmp_path / "uploader-results.json",
+        io.StringIO(),
+    )
     if kind != "dangling":
         target.write_text("precious")
     makers = {"folder": path.mkdir, "pipe": lambda: os.mkfifo(path)}
     makers.get(kind, lambda: path.symlink_to(target))()
     mode = path.lstat().st_mode
-    make_reporter(where(tmp_path, "github"), stdout=log).write_results(path, [FileResult("a", 1)])
+    make_reporter(where(tmp_path, "github"), stdout=log).write_results(
+        path, [FileResult("a", 1)]
+    )
     assert log.getvalue() == (
         "::warning::uploader-results.json could not be written: what is there is not a regular "
         "file.\n"
@@ -111,20 +119,32 @@ def test_results_of_an_earlier_run_are_told_from_this_one_s(tmp_path: Path) -> N
     """
     log, path = io.StringIO(), tmp_path / ("r" * 250)
     path.write_text("[]")
-    assert not make_reporter(where(tmp_path, "github"), stdout=log).write_results(path, [])
-    assert f"::warning::The {path.name} that is there is of an earlier run.\n" in log.getvalue()
+    assert not make_reporter(where(tmp_path, "github"), stdout=log).write_results(
+        path, []
+    )
+    assert (
+        f"::warning::The {path.name} that is there is of an earlier run.\n"
+        in log.getvalue()
+    )
 
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | hostile,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(hostile, inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(hostile, inner, max_size=3)
+    ),
     max_leaves=6,
 )
 
 
 responses = st.dictionaries(hostile, values, max_size=3)
 some_results = st.builds(
-    FileResult, path=hostile, bytes=st.integers(0), id=hostile, resource=responses, error=hostile
+    FileResult,
+    path=hostile,
+    bytes=st.integers(0),
+    id=hostile,
+    resource=responses,
+    error=hostile,
 )
 
 
@@ -154,11 +174,18 @@ def test_secrets_in_results_are_masked(tmp_path: Path) -> None:
     results file.
     """
     path = tmp_path / "uploader-results.json"
-    response = {"hunter2-hunter2": ["hunter2-hunter2", {"url": "https://x.example/?upload_id=ABC"}]}
+    response = {
+        "hunter2-hunter2": [
+            "hunter2-hunter2",
+            {"url": "https://x.example/?upload_id=ABC"},
+        ]
+    }
     result = FileResult("a.aab", 3, resource=response, error="hunter2-hunter2")
     write_whole(path, results_json([result], Redactor(["hunter2-hunter2"])), tmp_path)
     (entry,) = json.loads(path.read_text())
-    assert entry["resource"] == {"***": ["***", {"url": "https://x.example/?upload_id=***"}]}
+    assert entry["resource"] == {
+        "***": ["***", {"url": "https://x.example/?upload_id=***"}]
+    }
     assert entry["error"] == "***"
 
 

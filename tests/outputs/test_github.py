@@ -10,7 +10,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.support.followed_upload import followed
-from tests.support.platforms import Command, file_commands, hostile, where, workflow_commands
+from tests.support.platforms import (
+    Command,
+    file_commands,
+    hostile,
+    where,
+    workflow_commands,
+)
 from uploader.errors import (
     ApiError,
     InputError,
@@ -80,7 +86,10 @@ def test_one_error_annotation_with_cause_and_cure(heard: Heard) -> None:
     """
     heard.reporter.error(
         ApiError(
-            "Not published: 100% no.", status=403, cause="No right, it seems.", hint="Ask for it."
+            "Not published: 100% no.",
+            status=403,
+            cause="No right, it seems.",
+            hint="Ask for it.",
         )
     )
     heard.reporter.error(UploaderError("And the edit stays."))
@@ -96,7 +105,9 @@ def test_all_mistakes_stand_in_one_annotation(heard: Heard) -> None:
     else.
     """
     heard.reporter.error(
-        InputError(Problem("files", "nothing matches."), Problem("tracks", "is missing."))
+        InputError(
+            Problem("files", "nothing matches."), Problem("tracks", "is missing.")
+        )
     )
     (command,) = heard.commands
     assert command.data == (
@@ -111,7 +122,9 @@ def test_all_mistakes_stand_in_one_annotation(heard: Heard) -> None:
 )
 def test_long_error_keeps_its_cure(heard: Heard, letter: str) -> None:
     """An annotation that GitHub would cut loses its middle, never what the reader has to do."""
-    heard.reporter.error(UploaderError(letter * 100_000, cause=letter * 100_000, hint="Do this."))
+    heard.reporter.error(
+        UploaderError(letter * 100_000, cause=letter * 100_000, hint="Do this.")
+    )
     (command,) = heard.commands
     assert 1000 < len(command.data) <= 4096
     assert command.data.endswith(" Do this.")
@@ -183,10 +196,13 @@ def test_the_runner_is_told_whole_lines_and_no_trifles(
 
 @given(
     st.dictionaries(
-        st.sampled_from(["id", "ids", "edit-id", "version-code", "download-url"]), hostile
+        st.sampled_from(["id", "ids", "edit-id", "version-code", "download-url"]),
+        hostile,
     )
 )
-def test_outputs_arrive(tmp_path_factory: pytest.TempPathFactory, outputs: dict[str, str]) -> None:
+def test_outputs_arrive(
+    tmp_path_factory: pytest.TempPathFactory, outputs: dict[str, str]
+) -> None:
     """Whatever the values hold, the runner reads back the same names with the values, cleaned and
     nothing else.
     """
@@ -195,17 +211,26 @@ def test_outputs_arrive(tmp_path_factory: pytest.TempPathFactory, outputs: dict[
     heard = Heard(folder)
     heard.reporter.write_outputs(outputs)
     expected = {name: Redactor().clean(value) for name, value in outputs.items()}
-    assert file_commands((folder / "output").read_bytes()) == {"before": "1", **expected}
+    assert file_commands((folder / "output").read_bytes()) == {
+        "before": "1",
+        **expected,
+    }
     assert [command.name for command in heard.commands] == ["group", "endgroup"]
 
 
-def test_output_that_github_would_drop_is_left_out(heard: Heard, tmp_path: Path) -> None:
+def test_output_that_github_would_drop_is_left_out(
+    heard: Heard, tmp_path: Path
+) -> None:
     """One value over GitHub's limit would cost all of them: it is left out with a warning, never
     cut.
     """
     heard.reporter.write_outputs({"ids": "x" * (LIMIT + 1), "edit-id": "3"})
     assert file_commands((tmp_path / "output").read_bytes()) == {"edit-id": "3"}
-    assert [command.name for command in heard.commands] == ["group", "endgroup", "warning"]
+    assert [command.name for command in heard.commands] == [
+        "group",
+        "endgroup",
+        "warning",
+    ]
 
 
 def test_secret_in_an_output_is_masked(heard: Heard, tmp_path: Path) -> None:
@@ -219,9 +244,13 @@ def test_secret_in_an_output_is_masked(heard: Heard, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "output_file", [None, Path("/proc/none/output"), Path("/")], ids=["unset", "missing", "folder"]
+    "output_file",
+    [None, Path("/proc/none/output"), Path("/")],
+    ids=["unset", "missing", "folder"],
 )
-def test_output_file_that_cannot_be_written(tmp_path: Path, output_file: Path | None) -> None:
+def test_output_file_that_cannot_be_written(
+    tmp_path: Path, output_file: Path | None
+) -> None:
     """Outputs that can't be handed over are one warning, and their values stand in the log."""
     heard = Heard(tmp_path, output_file=output_file, summary_file=output_file)
     heard.reporter.write_outputs({"edit-id": "42"})

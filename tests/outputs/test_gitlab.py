@@ -20,7 +20,9 @@ from uploader.redaction import Redactor
 
 
 def make(folder: Path, log: io.StringIO, **facts: object) -> LogReporter:
-    return make_reporter(where(folder, "gitlab", **facts), stdout=log, now=lambda: 1_700_000_000.4)
+    return make_reporter(
+        where(folder, "gitlab", **facts), stdout=log, now=lambda: 1_700_000_000.4
+    )
 
 
 def test_group_is_a_section() -> None:
@@ -75,10 +77,13 @@ def test_warnings_and_errors_say_so() -> None:
 
 @given(
     st.dictionaries(
-        st.sampled_from(["id", "ids", "edit-id", "version-code", "download-url"]), hostile
+        st.sampled_from(["id", "ids", "edit-id", "version-code", "download-url"]),
+        hostile,
     )
 )
-def test_report_arrives(tmp_path_factory: pytest.TempPathFactory, outputs: dict[str, str]) -> None:
+def test_report_arrives(
+    tmp_path_factory: pytest.TempPathFactory, outputs: dict[str, str]
+) -> None:
     """Whatever the values hold, GitLab reads each as one line under its own key."""
     folder = tmp_path_factory.mktemp("report")
     make(folder, io.StringIO()).write_outputs(outputs)
@@ -113,11 +118,15 @@ def test_limit_of_the_report_to_the_byte(tmp_path: Path, size: int, kept: bool) 
     """A report of one byte less than 5 KiB is written whole; one of 5 KiB, which GitLab rejects,
     loses its value.
     """
-    make(tmp_path, io.StringIO()).write_outputs({"ids": "x" * (size - len("UPLOADER_IDS=\n"))})
+    make(tmp_path, io.StringIO()).write_outputs(
+        {"ids": "x" * (size - len("UPLOADER_IDS=\n"))}
+    )
     assert bool(dotenv_report((tmp_path / "uploader.env").read_bytes())) == kept
 
 
-def test_an_output_that_would_be_an_input_stays_out_of_the_report(tmp_path: Path) -> None:
+def test_an_output_that_would_be_an_input_stays_out_of_the_report(
+    tmp_path: Path,
+) -> None:
     """GitLab sets the report in every later job: a look at one release must not decide how the next
     is released.
     """
@@ -139,7 +148,9 @@ def test_every_output_that_is_an_input_stays_out_of_the_report_but_a_draft() -> 
     assert {spec.name for spec in SPECS} & outputs == ALSO_INPUTS | {"draft-id"}
 
 
-@pytest.mark.parametrize("dotenv_file", [Path("/proc/none/uploader.env"), Path("/dev/full")])
+@pytest.mark.parametrize(
+    "dotenv_file", [Path("/proc/none/uploader.env"), Path("/dev/full")]
+)
 def test_report_that_cannot_be_written(tmp_path: Path, dotenv_file: Path) -> None:
     """A report that can't be written is one warning, and the values stand in the log."""
     log = io.StringIO()

@@ -46,7 +46,9 @@ class Log:
         self.clock = Clock()
         self.lines: list[str] = []
         self.upload = upload_of("app.aab", total, self.clock)
-        self.upload.add_listener(ProgressLines(self.lines.append, "app.aab", self.upload))
+        self.upload.add_listener(
+            ProgressLines(self.lines.append, "app.aab", self.upload)
+        )
 
     def sent(self, seconds: float, offset: int) -> list[str]:
         self.clock.seconds = seconds
@@ -109,14 +111,20 @@ def test_sent_and_stored_are_two_numbers() -> None:
     log = Log(8 * MIB)
     log.sent(1, 5 * MIB)
     log.stored(2, 5 * MIB)
-    assert log.sent(3, 7 * MIB)[1:] == ["app.aab: 5.0 of 8.0 MiB stored (7.0 MiB sent), 2.3 MiB/s"]
+    assert log.sent(3, 7 * MIB)[1:] == [
+        "app.aab: 5.0 of 8.0 MiB stored (7.0 MiB sent), 2.3 MiB/s"
+    ]
     assert log.stored(4, 5 * MIB)[2:] == [
         "app.aab: 5.0 of 8.0 MiB stored (7.0 MiB sent), 1.8 MiB/s"
     ]
     log.sent(10, 8 * MIB)
-    assert log.lines[3:] == ["app.aab: 5.0 of 8.0 MiB stored (10.0 MiB sent), 1.0 MiB/s"]
+    assert log.lines[3:] == [
+        "app.aab: 5.0 of 8.0 MiB stored (10.0 MiB sent), 1.0 MiB/s"
+    ]
     log.upload.finish()
-    assert log.lines[4:] == ["app.aab: 8.0 MiB stored in 10.0 s (10.0 MiB sent), 1.0 MiB/s"]
+    assert log.lines[4:] == [
+        "app.aab: 8.0 MiB stored in 10.0 s (10.0 MiB sent), 1.0 MiB/s"
+    ]
 
 
 def test_failed_upload_says_where_it_stopped() -> None:
@@ -138,7 +146,9 @@ def test_failed_upload_says_where_it_stopped() -> None:
 
 @given(
     st.integers(0, 10**6),
-    st.lists(st.tuples(st.floats(0, 40), st.booleans(), st.integers(0, 10**6)), max_size=50),
+    st.lists(
+        st.tuples(st.floats(0, 40), st.booleans(), st.integers(0, 10**6)), max_size=50
+    ),
 )
 def test_lines_are_few_and_never_claim_what_the_server_did_not_say(
     total: int, moves: list[tuple[float, bool, int]]
@@ -152,7 +162,8 @@ def test_lines_are_few_and_never_claim_what_the_server_did_not_say(
         (log.stored if is_stored else log.sent)(log.clock.seconds + seconds, offset)
         claims = [line for line in log.lines[before:] if " stored" in line]
         assert all(
-            said and line.startswith(f"app.aab: {share(said, total)} stored") for line in claims
+            said and line.startswith(f"app.aab: {share(said, total)} stored")
+            for line in claims
         )
     assert len(log.lines) <= log.clock.seconds + 1
 
@@ -173,7 +184,9 @@ class Terminal:
         """Hang up; the answer is everything that the terminal was sent."""
         self.err.close()
         shown = b""
-        with contextlib.suppress(OSError):  # how a terminal says that nobody writes to it any more
+        with contextlib.suppress(
+            OSError
+        ):  # how a terminal says that nobody writes to it any more
             while data := os.read(self.far, 4096):
                 shown += data
         os.close(self.far)

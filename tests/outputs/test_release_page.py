@@ -44,7 +44,10 @@ def test_shares_are_bars_of_versions() -> None:
     rollout = (VersionShare("1.4.2 (42)", 0.01), VersionShare("1.4.1 (41)", 0.99))
     halted = (VersionShare("42", 0.0), VersionShare("41", 1.0))
     facts = ReleaseFacts(
-        (TrackFacts("production", "", "", "", rollout), TrackFacts("beta", "", "", "", halted))
+        (
+            TrackFacts("production", "", "", "", rollout),
+            TrackFacts("beta", "", "", "", halted),
+        )
     )
     assert shares(facts, PLAIN).split("\n\n") == [
         f"**production:** `▓{'░' * 19}` ▓ 1.4.2 (42) 1&#160;% · ░ 1.4.1 (41) 99&#160;%",
@@ -54,13 +57,19 @@ def test_shares_are_bars_of_versions() -> None:
 
 def test_bar_of_three_versions_has_three_shades() -> None:
     """More than three have no bar."""
-    parts = [VersionShare("43", 0.001), VersionShare("42", 0.5), VersionShare("41", 0.499)]
+    parts = [
+        VersionShare("43", 0.001),
+        VersionShare("42", 0.5),
+        VersionShare("41", 0.499),
+    ]
     track = TrackFacts("beta", "", "", "", tuple(parts))
     bar = f"▓{'▒' * 10}{'░' * 9}"
     told = "▓ 43 0.1&#160;% · ▒ 42 50&#160;% · ░ 41 49.9&#160;%"
     assert shares(ReleaseFacts((track,)), PLAIN) == f"**beta:** `{bar}` {told}"
     four = TrackFacts("beta", "", "", "", (VersionShare("44", 0.25), *parts))
-    assert shares(ReleaseFacts((four,)), PLAIN).startswith("**beta:** 44 25&#160;% · 43 0.1")
+    assert shares(ReleaseFacts((four,)), PLAIN).startswith(
+        "**beta:** 44 25&#160;% · 43 0.1"
+    )
 
 
 def test_shares_that_are_planned_are_told_as_such() -> None:
@@ -78,7 +87,9 @@ def test_notes_are_told_in_full_and_folded_by_language() -> None:
     new = ChangedText("en-US", "notes", "", "Starts faster.\n\nCrashes <less>.")
     changed = ChangedText("de-DE", "notes", "Startet schnell.", "Startet schneller.")
     told = notes(ReleaseFacts(notes=(new, changed)), PLAIN)
-    assert told.startswith("<details><summary>Release notes en-US (31 characters)</summary>\n\n")
+    assert told.startswith(
+        "<details><summary>Release notes en-US (31 characters)</summary>\n\n"
+    )
     assert "Starts faster.<br>\n<br>\nCrashes &#60;less&#62;.\n" in told
     assert "Release notes de-DE (changed)</summary>" in told
     assert "Startet <del>schnell</del><ins>schneller</ins>." in told
@@ -113,7 +124,12 @@ def test_listing_has_a_row_for_each_language() -> None:
     where they have an address.
     """
     header, english, french = tables(listing(LISTING, {ICON: RAW + ICON}, PLAIN))[0]
-    assert [cell.replace("&#160;", "") for cell in header] == ["Language", "Icon", "Phone", "Texts"]
+    assert [cell.replace("&#160;", "") for cell in header] == [
+        "Language",
+        "Icon",
+        "Phone",
+        "Texts",
+    ]
     before = f'<img src="{LIVE}" height="40" alt="before">'
     after = f'<img src="{RAW}{ICON}" height="40" alt="after">'
     assert english == [
@@ -144,14 +160,25 @@ def test_texts_of_the_listing_and_notes_stay_text(before: str, after: str) -> No
     note = ChangedText(before, "notes", before, after)
     image = ChangedImages(after, "icon", (before,), (after,), 1)
     facts = ReleaseFacts(
-        (TrackFacts(before, "", "", "", (VersionShare(after, 0.5),)),), (note,), (text,), (image,)
+        (TrackFacts(before, "", "", "", (VersionShare(after, 0.5),)),),
+        (note,),
+        (text,),
+        (image,),
     )
     drawn = listing(facts, {before: RAW + "x"}, PLAIN)
     told = f"{shares(facts, PLAIN)}\n\n{drawn}\n\n{notes(facts, PLAIN)}"
     elements = set(re.findall(r"<[^>]*>", told))
     assert elements <= {
         f'<img src="{RAW}x" height="40" alt="after">',
-        *("<details>", "</details>", "<summary>", "</summary>", "<br>", "<code>", "</code>"),
+        *(
+            "<details>",
+            "</details>",
+            "<summary>",
+            "</summary>",
+            "<br>",
+            "<code>",
+            "</code>",
+        ),
         *("<ins>", "</ins>", "<del>", "</del>", "<!-- -->"),
     }
     assert "](" not in told
@@ -187,7 +214,9 @@ def test_word_diff_says_of_a_change_that_it_can_not_show_that_there_is_one() -> 
     """Blanks at the end of a line, or what comes after 20,000 characters."""
     told = "(changed only in blanks, or beyond what is shown here)"
     assert word_diff("One\ntwo", "One  \ntwo", PLAIN) == f"One &#8629; two {told}"
-    assert word_diff(f"{'x ' * 20_000}a", f"{'x ' * 20_000}b", PLAIN).endswith(f" {told}")
+    assert word_diff(f"{'x ' * 20_000}a", f"{'x ' * 20_000}b", PLAIN).endswith(
+        f" {told}"
+    )
 
 
 @pytest.mark.parametrize(
@@ -212,7 +241,9 @@ def git(folder: Path, *arguments: str) -> str:
     """The output of a Git command, whoever the user is."""
     author = ("-c", "user.name=Ada", "-c", "user.email=ada@example.com")
     command = ["git", *author, *arguments]
-    done = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
+    done = subprocess.run(
+        command, cwd=folder, check=True, capture_output=True, text=True
+    )
     return done.stdout.strip()
 
 
@@ -237,11 +268,15 @@ def checkout(tmp_path: Path) -> Path:
 def addresses(checkout: Path, *paths: str, commit: str = "") -> dict[str, str]:
     """The addresses of images, in the commit that is checked out unless another is given."""
     facts = [ReleaseFacts(images=(ChangedImages("en-US", "icon", paths),))]
-    return committed_images(facts, RAW, commit or git(checkout, "rev-parse", "HEAD"), checkout)
+    return committed_images(
+        facts, RAW, commit or git(checkout, "rev-parse", "HEAD"), checkout
+    )
 
 
 @pytest.mark.parametrize("head", ["branch", "packed", "commit"])
-def test_image_has_an_address_where_the_commit_has_it_as_it_is(checkout: Path, head: str) -> None:
+def test_image_has_an_address_where_the_commit_has_it_as_it_is(
+    checkout: Path, head: str
+) -> None:
     """One that the job made or changed has none: GitHub would show another, or nothing."""
     if head == "packed":
         git(checkout, "pack-refs", "--all")

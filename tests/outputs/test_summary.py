@@ -60,7 +60,12 @@ RELEASE = Report(
         Section(
             "Changes",
             (),
-            (("Track beta",), ("  + 1.4.2 (278): draft",), ("  - 277: halted",), ("```",)),
+            (
+                ("Track beta",),
+                ("  + 1.4.2 (278): draft",),
+                ("  - 277: halted",),
+                ("```",),
+            ),
         ),
         Section("Review", ("Track", "Name", "State"), (("beta", "", "in review"),)),
     ),
@@ -97,7 +102,9 @@ def test_rest_of_the_page() -> None:
     files.
     """
     text = page()
-    assert text.startswith("## ✅ Version 278 is on internal, beta.\n\nTarget: `play`\n")
+    assert text.startswith(
+        "## ✅ Version 278 is on internal, beta.\n\nTarget: `play`\n"
+    )
     assert (
         "[The app in the Play "
         "Console](<https://play.google.com/console/developers/app?id=com.example&x=%281%29>)"
@@ -111,7 +118,11 @@ def test_rest_of_the_page() -> None:
     sent, review, outputs, digests = tables(text)
     assert sent[0][0] == "File"
     assert review == [["Track", "State"], ["beta", "in review"]]
-    assert outputs == [["Output", "Value"], ["`edit-id`", "`edit-7`"], ["`version-code`", "`278`"]]
+    assert outputs == [
+        ["Output", "Value"],
+        ["`edit-id`", "`edit-7`"],
+        ["`version-code`", "`278`"],
+    ]
     assert digests == [["SHA-256", "File"], [f"`{SHA}`", "`out/app-release.aab`"]]
 
 
@@ -144,12 +155,19 @@ def test_timeline_keeps_what_went_otherwise() -> None:
     """Requests that follow one another are one bar; no wait and no new beginning between them is
     left out.
     """
-    chunks = [TimelineEvent(float(second), "sent", "", 1.0, MIB) for second in range(30)]
+    chunks = [
+        TimelineEvent(float(second), "sent", "", 1.0, MIB) for second in range(30)
+    ]
     middle = [
         TimelineEvent(30.0, "wait", "503", 2.0),
         TimelineEvent(32.0, "restarted", "the session is gone"),
     ]
-    moments = [*chunks, *middle, replace(chunks[0], at=33.0), replace(chunks[0], at=34.0)]
+    moments = [
+        *chunks,
+        *middle,
+        replace(chunks[0], at=33.0),
+        replace(chunks[0], at=34.0),
+    ]
     assert chart(page(files=(replace(BUNDLE, timeline=tuple(moments)),)))[4:] == [
         "30.0 MiB sent in 30 requests :active, 0, 30000",
         "waited 2.0 s, 503 :done, 30000, 32000",
@@ -166,15 +184,18 @@ def test_timeline_shows_how_long_an_answer_took() -> None:
     answer = TimelineEvent(4.0, "answer", "", 1.5)
     stored = TimelineEvent(5.5, "done", "stored and checked")
     resumed = TimelineEvent(0.0, "resumed", "at 1.0 MiB")
-    assert chart(page(files=(replace(BUNDLE, timeline=(resumed, request, answer, stored)),)))[
-        5:
-    ] == [
+    assert chart(
+        page(files=(replace(BUNDLE, timeline=(resumed, request, answer, stored)),))
+    )[5:] == [
         "12.0 MiB sent :active, 0, 4000",
         "answer after 1.5 s, stored and checked :done, 4000, 5500",
     ]
     several = []
     for number in range(4):
-        several += [replace(request, at=5.5 * number), replace(answer, at=5.5 * number + 4)]
+        several += [
+            replace(request, at=5.5 * number),
+            replace(answer, at=5.5 * number + 4),
+        ]
     few = chart(page(files=(replace(BUNDLE, timeline=(resumed, *several[:6])),)))
     assert len(few[5:]) == 6
     many = chart(page(files=(replace(BUNDLE, timeline=(resumed, *several)),)))
@@ -200,10 +221,14 @@ def test_resumed_upload_shows_what_the_earlier_run_had_sent() -> None:
         BUNDLE,
         resumed_from=12 * MIB,
         bytes_uploaded=18 * MIB,
-        timeline=(TimelineEvent(0.0, "resumed", "at 12.0 MiB, sent by an earlier run"),),
+        timeline=(
+            TimelineEvent(0.0, "resumed", "at 12.0 MiB, sent by an earlier run"),
+        ),
     )
     text = page(files=(resumed,))
-    assert chart(text)[4:] == ["resumed at 12.0 MiB, sent by an earlier run :milestone, 0, 1"]
+    assert chart(text)[4:] == [
+        "resumed at 12.0 MiB, sent by an earlier run :milestone, 0, 1"
+    ]
     bar = "░░░░░░░░▓▓▓▓▓▓▓▓▓▓▓▓"
     told = "░ 12.0 MiB sent by an earlier run · ▓ 18.0 MiB by this one"
     assert f"`app-release.aab` `{bar}` {told}\n" in text
@@ -212,8 +237,12 @@ def test_resumed_upload_shows_what_the_earlier_run_had_sent() -> None:
 def test_interrupted_upload_has_not_failed() -> None:
     """Neither the table nor the timeline calls it so where a later run goes on with it."""
     ended = TimelineEvent(4.0, "interrupted", "nothing lost, 8.0 of 30.0 MiB stored")
-    file = replace(BUNDLE, error="Stopped by SIGTERM.", timeline=(BUNDLE.timeline[0], ended))
-    text = page(files=(file,), outcome="failed", error=ApiError("Stopped by SIGTERM.", status=0))
+    file = replace(
+        BUNDLE, error="Stopped by SIGTERM.", timeline=(BUNDLE.timeline[0], ended)
+    )
+    text = page(
+        files=(file,), outcome="failed", error=ApiError("Stopped by SIGTERM.", status=0)
+    )
     told = "interrupted, nothing lost, 8.0 of 30.0 MiB stored"
     assert tables(text)[0][1][-1] == f"⏸️ {told}"
     assert chart(text)[-1] == f"{told} :done, milestone, 3500, 3501"
@@ -223,7 +252,9 @@ def test_interrupted_upload_has_not_failed() -> None:
 def test_nothing_was_published_in_large_letters(outcome: str) -> None:
     """A dry run and a rehearsal begin with a heading that nobody can miss, also when they fail."""
     for error in (None, ApiError("No.", status=403)):
-        assert page(outcome=outcome, error=error).startswith("# NOTHING WAS PUBLISHED\n")
+        assert page(outcome=outcome, error=error).startswith(
+            "# NOTHING WAS PUBLISHED\n"
+        )
 
 
 def test_failure_says_what_why_and_what_to_do() -> None:
@@ -232,7 +263,10 @@ def test_failure_says_what_why_and_what_to_do() -> None:
     """
     files = BUNDLE, FileResult("bad.apk", 5, error="not reached")
     error = ApiError(
-        "Google said: Precondition check failed.", status=400, cause="No app.", hint="Create it."
+        "Google said: Precondition check failed.",
+        status=400,
+        cause="No app.",
+        hint="Create it.",
     )
     text = page(
         outcome="failed",
@@ -248,7 +282,11 @@ def test_failure_says_what_why_and_what_to_do() -> None:
         "> **Failure:** [`refused`](<https://x.example/T.md#refused>)\n\n"
     ) in text
     assert "> **Failure:** `refused`\n" in page(error=error)
-    assert [row[0] for row in tables(text)[0]] == ["File", "`bad.apk`", "`out/app-release.aab`"]
+    assert [row[0] for row in tables(text)[0]] == [
+        "File",
+        "`bad.apk`",
+        "`out/app-release.aab`",
+    ]
     assert tables(text)[0][1][-1] == "❌ not reached"
 
 
@@ -273,13 +311,17 @@ def test_heading_says_what_became_of_the_release() -> None:
     assert text.startswith(
         "## ✅ 1.4.2 (42) is released on beta\n\nTarget: `play`\n\n41 was halted"
     )
-    text = page(heading=Heading("1.4.2 (42) is at 10 %"), headline="It goes from 5 % to 10 %.")
+    text = page(
+        heading=Heading("1.4.2 (42) is at 10 %"), headline="It goes from 5 % to 10 %."
+    )
     assert "\n\nIt goes from 5 % to 10 %.\n\n" in text
 
 
 def test_heading_of_a_dry_run_says_what_would_be() -> None:
     """Nobody takes it for a release: the words that nothing was published are large below it."""
-    text = page(outcome="dry-run", heading=Heading("1.4.2 (42) would go to 10 % of production"))
+    text = page(
+        outcome="dry-run", heading=Heading("1.4.2 (42) would go to 10 % of production")
+    )
     assert text.startswith(
         "## 📝 Dry run: 1.4.2 (42) would go to 10 % of production\n\n**NOTHING WAS PUBLISHED.**\n"
     )
@@ -306,13 +348,23 @@ def test_refusal_is_brief_and_its_codes_are_folded() -> None:
     """
     message = "You must complete the health declaration form."
     what = f"The service refused the commit of edit {'7' * 20} (400, badRequest): {message}"
-    error = ApiError(what, status=400, message=message, hint="Fill it in, under App content.")
+    error = ApiError(
+        what, status=400, message=message, hint="Fill it in, under App content."
+    )
     error = error.with_advice(code="health-declaration")
     text = page(outcome="failed", headline=what, error=error, fate="Not released")
-    assert text.startswith("## ❌ Not released: Google Play wants the health declaration\n")
+    assert text.startswith(
+        "## ❌ Not released: Google Play wants the health declaration\n"
+    )
     console = "https://play.google.com/console/developers/app/app-content/summary"
-    assert f"`health-declaration` · [App content in the Play Console](<{console}>)\n" in text
-    assert f"> [!CAUTION]\n> **Google says:** {message}\n>\n> **What to do:** Fill it in" in text
+    assert (
+        f"`health-declaration` · [App content in the Play Console](<{console}>)\n"
+        in text
+    )
+    assert (
+        f"> [!CAUTION]\n> **Google says:** {message}\n>\n> **What to do:** Fill it in"
+        in text
+    )
     title = "<details><summary>What happened, with codes and numbers</summary>\n\n"
     assert f"{title}{what}\n\n</details>" in text
     assert "What happened:" not in text
@@ -320,7 +372,9 @@ def test_refusal_is_brief_and_its_codes_are_folded() -> None:
 
 def test_refusal_whose_words_are_the_heading_does_not_repeat_them() -> None:
     """Google's sentence is told once where the heading has all of it."""
-    what = f"The service refused the commit of edit {'7' * 20} (403, forbidden): No quota"
+    what = (
+        f"The service refused the commit of edit {'7' * 20} (403, forbidden): No quota"
+    )
     text = page(outcome="failed", error=ApiError(what, status=403, message="No quota"))
     assert text.startswith("## ❌ No quota.\n")
     assert "Google says" not in text
@@ -349,13 +403,19 @@ def test_run_that_was_told_to_stop_has_not_failed() -> None:
     ("what", "message", "heading"),
     [
         ("Refused (403, forbidden): No quota", "No quota", "No quota."),
-        ("Gave up on a.aab; last error: the server answered 503", "", "Gave up on a.aab."),
+        (
+            "Gave up on a.aab; last error: the server answered 503",
+            "",
+            "Gave up on a.aab.",
+        ),
         (f"The edit {'7' * 20} is gone", "", "Refused"),
         ("long " * 50, "", "Refused"),
     ],
     ids=["message", "first-clause", "number", "long"],
 )
-def test_heading_of_other_failures_is_short(what: str, message: str, heading: str) -> None:
+def test_heading_of_other_failures_is_short(
+    what: str, message: str, heading: str
+) -> None:
     """The service's own words, what happened, or else the kind of the failure."""
     error = ApiError(what, status=403, message=message)
     assert page(outcome="failed", error=error).startswith(f"## ❌ {heading}\n")
@@ -365,11 +425,15 @@ def test_heading_of_other_failures_is_short(what: str, message: str, heading: st
 
 def test_nothing_is_cut_that_stands_nowhere_else() -> None:
     """Behind many words stands the link that solves the problem, and it can be followed."""
-    rest = "//console.developers.google.com/apis/api/x.googleapis.com/overview?project=7"
+    rest = (
+        "//console.developers.google.com/apis/api/x.googleapis.com/overview?project=7"
+    )
     address = f"Enable it by visiting https:{rest}"
     what = f"The rate is not known: {'the API has not been used. ' * 90}{address}"
     linked = f"[https&#58;{rest}](<https:{rest}>)"
-    assert linked in page(headline=what, heading=Heading("1 stays at 5 %: not known", "held"))
+    assert linked in page(
+        headline=what, heading=Heading("1 stays at 5 %: not known", "held")
+    )
     assert linked in page(outcome="failed", error=ReleaseTrouble(what))
     assert linked in page(outcome="failed", error=ReleaseTrouble("Short.", hint=what))
     evil = "Go to https://console.developers.google.com.e.vil/ or https://play.google.com/store now"
@@ -378,7 +442,9 @@ def test_nothing_is_cut_that_stands_nowhere_else() -> None:
 
 def test_what_is_left_to_a_person_is_an_alert() -> None:
     """With a link to the page of the Play Console."""
-    text = page(todo="Send it, under Publishing overview.", heading=Heading("1 is committed"))
+    text = page(
+        todo="Send it, under Publishing overview.", heading=Heading("1 is committed")
+    )
     console = "https://play.google.com/console/developers/app/publishing"
     assert (
         "> [!IMPORTANT]\n> **What to do:** Send it, under Publishing overview.\n>\n"
@@ -399,7 +465,9 @@ def test_measurements_are_a_chart_above_their_table() -> None:
         lines,
         "It is at least 1.8 %.",
     )
-    table = Section("Measurements", ("Day", "Rate"), (("1", "0.5 %"), ("2", "2.1 %")), (rates,))
+    table = Section(
+        "Measurements", ("Day", "Rate"), (("1", "0.5 %"), ("2", "2.1 %")), (rates,)
+    )
     text = page(sections=(table,))
     drawing, rest = text.split("```mermaid\n")[1].split("\n```", 1)
     assert drawing.splitlines()[1:] == [
@@ -419,7 +487,9 @@ def test_measurements_are_a_chart_above_their_table() -> None:
 
 def test_table_does_not_break_a_share_or_a_date() -> None:
     """A percent sign stays beside its number, and a date on one line."""
-    table = Section("Measurements", ("Day", "limit 1.09 %"), (("2026-11-23", "at least 2 %"),))
+    table = Section(
+        "Measurements", ("Day", "limit 1.09 %"), (("2026-11-23", "at least 2 %"),)
+    )
     header, row = tables(page(sections=(table,)))[1]
     assert header == ["Day", "limit 1.09\xa0%"]
     assert row == ["2026\u201111\u201123", "at least 2\xa0%"]
@@ -442,7 +512,9 @@ def test_several_mistakes_are_a_list_below_a_short_headline() -> None:
     """The heading counts them, each has a line of its own, and a list without end is cut with a
     word on the rest.
     """
-    error = InputError(*(Problem(f"input-{number}", "is wrong.") for number in range(60)))
+    error = InputError(
+        *(Problem(f"input-{number}", "is wrong.") for number in range(60))
+    )
     text = page(outcome="failed", headline=error.what, error=error)
     assert text.startswith("## ❌ 60 inputs are wrong.\n")
     assert "> **Failure:** `invalid-input`\n\n- ❌ input-0: is wrong.\n" in text
@@ -454,9 +526,12 @@ def test_hostile_text_stays_text(name: str, words: str) -> None:
     """Every cell shows exactly its text, made printable, as words without markup, HTML, link or
     mention.
     """
-    file = replace(BUNDLE, path=name, id=name, version=name, retries=0, error=words, timeline=())
+    file = replace(
+        BUNDLE, path=name, id=name, version=name, retries=0, error=words, timeline=()
+    )
     text = page(
-        files=(file,), sections=(Section("Tracks", ("A", "B"), ((words, name), ("a", "b"))),)
+        files=(file,),
+        sections=(Section("Tracks", ("A", "B"), ((words, name), ("a", "b"))),),
     )
     shown = [Redactor().one_line(value).strip() for value in (name, words)]
     # in fixed width, without the backticks
@@ -466,7 +541,9 @@ def test_hostile_text_stays_text(name: str, words: str) -> None:
     assert len(row) == len(header)
     assert reading(row[0]) == shown[0]
     assert len(row) == 3 or reading(row[1]) == shown[0]
-    assert reading(row[-1]).removeprefix("❌").strip() == (prose[1].strip() if words else "sent")
+    assert reading(row[-1]).removeprefix("❌").strip() == (
+        prose[1].strip() if words else "sent"
+    )
     assert [reading(cell) for cell in tables(text)[1][1]] == cells[::-1]
 
 
@@ -530,7 +607,14 @@ def test_chart_is_well_formed(moments: list[TimelineEvent]) -> None:
 
 @pytest.mark.parametrize(
     "url",
-    ["javascript:alert(1)", "/relative", "file:///etc/passwd", "https://[", "data:text/html,x", ""],
+    [
+        "javascript:alert(1)",
+        "/relative",
+        "file:///etc/passwd",
+        "https://[",
+        "data:text/html,x",
+        "",
+    ],
 )
 def test_link_to_nowhere_is_text(url: str) -> None:
     """Only web addresses become links."""
@@ -556,7 +640,10 @@ def test_secrets_do_not_reach_the_page() -> None:
         links=((leak, f"https://x.example/{leak}?upload_id=AB"),),
         sections=(
             Section(
-                leak, (leak,), ((leak,),), (Chart(leak, (leak,), (1,), (True,), ((leak, (1,)),)),)
+                leak,
+                (leak,),
+                ((leak,),),
+                (Chart(leak, (leak,), (1,), (True,), ((leak, (1,)),)),),
             ),
             Section(leak, (), ((leak,),)),
         ),
@@ -568,7 +655,9 @@ def test_secrets_do_not_reach_the_page() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["{}.png", "|`<&@" * 60 + "{}"], ids=["plain", "hostile"])
+@pytest.mark.parametrize(
+    "name", ["{}.png", "|`<&@" * 60 + "{}"], ids=["plain", "hostile"]
+)
 def test_ten_thousand_files_fit(name: str) -> None:
     """A page of ten thousand files stays below GitHub's limit, shows the failed ones, and says what
     is missing.
@@ -578,7 +667,9 @@ def test_ten_thousand_files_fit(name: str) -> None:
     text = page(files=tuple(files))
     assert len(text.encode("utf-8")) <= LIMIT < MIB
     assert tables(text)[0][1][-1] == "❌ the one that failed"
-    assert re.search(r"\n\d+ of 10000 files are shown; the results file has all\.", text)
+    assert re.search(
+        r"\n\d+ of 10000 files are shown; the results file has all\.", text
+    )
 
 
 @pytest.mark.slow

@@ -40,9 +40,19 @@ def pages(kind: str, seen: Seen, folder: Path) -> list[dict[str, Any]]:
     images = {url: str(file) for url, file in seen.images.items()}
     page = {"kind": "summary", "text": seen.ended.summary, "images": images}
     return [
-        {**page, "out": str(folder / f"{kind}-light.png"), "dark": False, "open": False},
+        {
+            **page,
+            "out": str(folder / f"{kind}-light.png"),
+            "dark": False,
+            "open": False,
+        },
         {**page, "out": str(folder / f"{kind}-dark.png"), "dark": True, "open": False},
-        {**page, "out": str(folder / f"{kind}-unfolded.png"), "dark": False, "open": True},
+        {
+            **page,
+            "out": str(folder / f"{kind}-unfolded.png"),
+            "dark": False,
+            "open": True,
+        },
     ]
 
 

@@ -79,7 +79,9 @@ class Scene:
     def emulator(self) -> Emulator:
         return self.job.emulator
 
-    def bundle(self, name: str, package: str, code: int, version: str, size: int = 0) -> None:
+    def bundle(
+        self, name: str, package: str, code: int, version: str, size: int = 0
+    ) -> None:
         """Write a bundle into the workspace."""
         path = self.job.workspace / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -92,7 +94,12 @@ class Scene:
         path.write_text(content, encoding="utf-8")
 
     def image(
-        self, name: str, size: tuple[int, int], color: tuple[int, int, int], *, alpha: bool = False
+        self,
+        name: str,
+        size: tuple[int, int],
+        color: tuple[int, int, int],
+        *,
+        alpha: bool = False,
     ) -> None:
         """Write an image into the workspace."""
         path = self.job.workspace / name
@@ -123,14 +130,20 @@ class Scene:
 
     def rolling(self, fraction: float) -> None:
         """Put 41 on production for everybody, and 42 for a part of the users."""
-        self.release(41, "1.4.1", releaseNotes=[{"language": "en-US", "text": "Small repairs."}])
+        self.release(
+            41, "1.4.1", releaseNotes=[{"language": "en-US", "text": "Small repairs."}]
+        )
         self.release(42, "1.4.2", status="inProgress", userFraction=fraction)
 
     def measured(self, crash_rate: list[float], users: int = 5000) -> None:
         """Script what the Reporting API has of 41 and 42."""
         days = len(crash_rate)
         versions = {
-            "41": {"users": 90_000, "userPerceivedCrashRate": 0.006, "userPerceivedAnrRate": 0.002},
+            "41": {
+                "users": 90_000,
+                "userPerceivedCrashRate": 0.006,
+                "userPerceivedAnrRate": 0.002,
+            },
             "42": {
                 "since": days,
                 "users": users,
@@ -183,8 +196,12 @@ class Scene:
 
 def release(scene: Scene) -> Seen:
     """A new version for 5 % of the users, with notes, a mapping, and a connection that broke."""
-    scene.release(41, "1.4.1", releaseNotes=[{"language": "en-US", "text": "Small repairs."}])
-    scene.bundle("app/build/outputs/bundle/release/app-release.aab", APP, 42, "1.4.2", 24 * MIB)
+    scene.release(
+        41, "1.4.1", releaseNotes=[{"language": "en-US", "text": "Small repairs."}]
+    )
+    scene.bundle(
+        "app/build/outputs/bundle/release/app-release.aab", APP, 42, "1.4.2", 24 * MIB
+    )
     scene.text("mapping.txt", "com.example.Shop -> a.a:\n    int price -> a\n")
     for language, text in NOTES.items():
         scene.text(f"whatsnew/whatsnew-{language}", text)
@@ -228,7 +245,8 @@ def refusal(scene: Scene) -> Seen:
     scene.release(41, "1.4.1")
     scene.bundle("app-release.aab", APP, 42, "1.4.2", 2 * MIB)
     words = (
-        "You must complete the health declaration form before you can publish changes to your app."
+        "You must complete the health declaration form before you can publish changes "
+        "to your app."
     )
     scene.emulator.add_fault("play.edits.commit", "status", status=403, message=words)
     return scene.run({**PRODUCTION, "files": "*.aab", "user-fraction": "0.05"})
@@ -249,8 +267,12 @@ def listing(scene: Scene) -> Seen:
     images = "listing/{}/images/{}"
     for language in ("en-US", "de-DE"):
         folder = images.format(language, "phoneScreenshots/{}.png")
-        scene.image(images.format(language, "icon.png"), (512, 512), (31, 117, 203), alpha=True)
-        scene.image(images.format(language, "featureGraphic.png"), (1024, 500), (45, 164, 78))
+        scene.image(
+            images.format(language, "icon.png"), (512, 512), (31, 117, 203), alpha=True
+        )
+        scene.image(
+            images.format(language, "featureGraphic.png"), (1024, 500), (45, 164, 78)
+        )
         for number in range(1, 7):
             scene.image(folder.format(number), (1080, 1920), (30 * number, 90, 160))
     full = (
@@ -258,7 +280,10 @@ def listing(scene: Scene) -> Seen:
         "open, and pay without a card.\n\nWith an account you see your orders on every device."
     )
     scene.text("listing/en-US/title.txt", "Example Shop")
-    scene.text("listing/en-US/short_description.txt", "Everything for the road, at good prices.")
+    scene.text(
+        "listing/en-US/short_description.txt",
+        "Everything for the road, at good prices.",
+    )
     scene.text("listing/en-US/full_description.txt", full)
     scene.text("listing/de-DE/title.txt", "Beispielladen")
     scene.text("listing/de-DE/short_description.txt", "Alles für unterwegs.")
@@ -270,15 +295,23 @@ def listing(scene: Scene) -> Seen:
     }
     before = scene.run(inputs)
     scene.text("listing/en-US/title.txt", "Example Shop: on the road")
-    scene.text("listing/en-US/full_description.txt", full.replace("a card", "a card or cash"))
-    scene.image(images.format("en-US", "icon.png"), (512, 512), (207, 34, 46), alpha=True)
-    scene.image(images.format("de-DE", "featureGraphic.png"), (1024, 500), (251, 133, 0))
+    scene.text(
+        "listing/en-US/full_description.txt", full.replace("a card", "a card or cash")
+    )
+    scene.image(
+        images.format("en-US", "icon.png"), (512, 512), (207, 34, 46), alpha=True
+    )
+    scene.image(
+        images.format("de-DE", "featureGraphic.png"), (1024, 500), (251, 133, 0)
+    )
     for number in range(2, 9):
         name = images.format("en-US", f"phoneScreenshots/{number}.png")
         scene.image(name, (1080, 1920), (28 * number, 120, 60))
     scene.text("listing/fr-FR/title.txt", "Boutique d'exemple")
     scene.text("listing/fr-FR/short_description.txt", "Tout pour la route, à bon prix.")
-    scene.image(images.format("fr-FR", "icon.png"), (512, 512), (163, 113, 247), alpha=True)
+    scene.image(
+        images.format("fr-FR", "icon.png"), (512, 512), (163, 113, 247), alpha=True
+    )
     for number in range(1, 9):
         name = images.format("fr-FR", f"phoneScreenshots/{number}.png")
         scene.image(name, (1080, 1920), (200, 25 * number, 90))
@@ -298,10 +331,16 @@ def several_apps(scene: Scene) -> Seen:
         ("tv.aab", APPS[2], 2042),
     ):
         scene.bundle(name, package, code, "1.4.2", 3 * MIB)
-    words = "This app has a policy issue that has to be solved before it can be updated."
-    scene.emulator.add_fault("play.edits.commit", "status", status=403, message=words, nth=2)
+    words = (
+        "This app has a policy issue that has to be solved before it can be updated."
+    )
+    scene.emulator.add_fault(
+        "play.edits.commit", "status", status=403, message=words, nth=2
+    )
     inputs = {"target": "play", "tracks": "production", "files": "*.aab"}
-    return scene.run({**inputs, "package-name": "\n".join(APPS), "user-fraction": "0.1"})
+    return scene.run(
+        {**inputs, "package-name": "\n".join(APPS), "user-fraction": "0.1"}
+    )
 
 
 def resumed_upload(scene: Scene) -> Seen:
@@ -319,7 +358,11 @@ def stopped_upload(scene: Scene) -> Seen:
 
     def run() -> Ended:
         running = scene.job.start(RESUMABLE, **scene.runner)
-        return running.when(lambda state: state["faults"]["fired"]).send(signal.SIGTERM).end()
+        return (
+            running.when(lambda state: state["faults"]["fired"])
+            .send(signal.SIGTERM)
+            .end()
+        )
 
     return scene.seen(run)
 
@@ -335,9 +378,13 @@ def promotion(scene: Scene) -> Seen:
 
 def play_verify(scene: Scene) -> Seen:
     """What Google Play serves of a bundle, of which one file was changed."""
-    contents = specimens.bundle_contents(densities=(), languages=(), asset_packs=("levels",))
+    contents = specimens.bundle_contents(
+        densities=(), languages=(), asset_packs=("levels",)
+    )
     build = specimens.Build(libraries=contents, min_sdk=19)
-    specimens.make_bundle(scene.job.workspace / "app.aab", APP, 42, "1.4.2", build=build)
+    specimens.make_bundle(
+        scene.job.workspace / "app.aab", APP, 42, "1.4.2", build=build
+    )
     scene.job.succeed({"target": "play", "files": "*.aab", "tracks": "internal"})
     scene.emulator.config.generated_apks["*"] = {"changed": "base/dex/classes.dex"}
     return scene.run({"target": "play-verify", "files": "*.aab", "wait-deadline": "0s"})

@@ -64,7 +64,10 @@ A_REQUESTS: list[tuple[str, Move, Media, Request]] = [
         Request(
             "POST",
             f"{A_URL}?uploadType=resumable",
-            (("X-Upload-Content-Type", "image/png"), ("X-Upload-Content-Length", "2000000")),
+            (
+                ("X-Upload-Content-Type", "image/png"),
+                ("X-Upload-Content-Length", "2000000"),
+            ),
         ),
     ),
     (
@@ -86,7 +89,11 @@ A_REQUESTS: list[tuple[str, Move, Media, Request]] = [
         "start of a stream leaves the length out",
         Start(),
         STREAM,
-        Request("POST", f"{A_URL}?uploadType=resumable", (("X-Upload-Content-Type", "image/png"),)),
+        Request(
+            "POST",
+            f"{A_URL}?uploadType=resumable",
+            (("X-Upload-Content-Type", "image/png"),),
+        ),
     ),
     (
         "the whole file in one request has no range",
@@ -125,13 +132,22 @@ A_REQUESTS: list[tuple[str, Move, Media, Request]] = [
         put(("Content-Range", "bytes */2000000")),
     ),
     ("the question", QueryOffset(), A_MEDIA, put(("Content-Range", "bytes */2000000"))),
-    ("the question about a stream", QueryOffset(), STREAM, put(("Content-Range", "bytes */*"))),
+    (
+        "the question about a stream",
+        QueryOffset(),
+        STREAM,
+        put(("Content-Range", "bytes */*")),
+    ),
     ("cancel", Cancel(), A_MEDIA, Request("DELETE", A_URI)),
 ]
 
 
 def said(
-    status: int, headers: dict[str, str] | None = None, body: bytes = b"", *, whole: bool = True
+    status: int,
+    headers: dict[str, str] | None = None,
+    body: bytes = b"",
+    *,
+    whole: bool = True,
 ) -> Response:
     """An answer of dialect A."""
     return Response(status, Headers(headers or {}), body, whole)
@@ -139,7 +155,12 @@ def said(
 
 RATE = b'{"error": {"code": 403, "errors": [{"reason": "userRateLimitExceeded"}]}}'
 A_EVENTS: list[Row] = [
-    ("started", Start(), said(200, {"Location": "https://x/1"}), Started("https://x/1")),
+    (
+        "started",
+        Start(),
+        said(200, {"Location": "https://x/1"}),
+        Started("https://x/1"),
+    ),
     (
         "started, 201 and another case",
         Start(),
@@ -172,10 +193,25 @@ A_EVENTS: list[Row] = [
     ("start: 410 as well", Start(), said(410), Rejected),
     ("start: 302", Start(), said(302, {"Location": "https://evil/"}), ProtocolViolated),
     ("start: 308", Start(), said(308, {"Location": "https://evil/"}), ProtocolViolated),
-    ("308 with a range", CHUNK, said(308, {"Range": "bytes=0-524287"}), Stored(524_288)),
+    (
+        "308 with a range",
+        CHUNK,
+        said(308, {"Range": "bytes=0-524287"}),
+        Stored(524_288),
+    ),
     ("308, the range without bytes=", CHUNK, said(308, {"Range": "0-42"}), Stored(43)),
-    ("308, the two are the same", CHUNK, said(308, {"range": "bytes=0-42"}), Stored(43)),
-    ("308, blanks in the range", CHUNK, said(308, {"Range": " bytes = 0 - 42 "}), Stored(43)),
+    (
+        "308, the two are the same",
+        CHUNK,
+        said(308, {"range": "bytes=0-42"}),
+        Stored(43),
+    ),
+    (
+        "308, blanks in the range",
+        CHUNK,
+        said(308, {"Range": " bytes = 0 - 42 "}),
+        Stored(43),
+    ),
     ("308 without a range to a chunk", CHUNK, said(308), OffsetUnknown),
     ("308 without a range to a question", QueryOffset(), said(308), Stored(0)),
     (
@@ -186,7 +222,12 @@ A_EVENTS: list[Row] = [
     ),
     ("308, not from 0", CHUNK, said(308, {"Range": "bytes=1-42"}), ProtocolViolated),
     ("308, negative", CHUNK, said(308, {"Range": "bytes=0--1"}), ProtocolViolated),
-    ("308, several ranges", CHUNK, said(308, {"Range": "bytes=0-4,6-9"}), ProtocolViolated),
+    (
+        "308, several ranges",
+        CHUNK,
+        said(308, {"Range": "bytes=0-4,6-9"}),
+        ProtocolViolated,
+    ),
     (
         "308, digits of another script",
         CHUNK,
@@ -199,16 +240,36 @@ A_EVENTS: list[Row] = [
         said(308, {"Range": "bytes=0-" + "9" * 40}),
         ProtocolViolated,
     ),
-    ("308, open end", QueryOffset(), said(308, {"Range": "bytes=0-"}), ProtocolViolated),
+    (
+        "308, open end",
+        QueryOffset(),
+        said(308, {"Range": "bytes=0-"}),
+        ProtocolViolated,
+    ),
     ("308, empty range", QueryOffset(), said(308, {"Range": ""}), ProtocolViolated),
     ("complete", LAST, said(201, body=b'{"id":"1"}'), Completed),
     ("complete, 200", LAST, said(200, body=b'{"id":"1"}'), Completed),
-    ("complete, learnt by asking", QueryOffset(), said(200, body=b'{"id":"1"}'), Completed),
+    (
+        "complete, learnt by asking",
+        QueryOffset(),
+        said(200, body=b'{"id":"1"}'),
+        Completed,
+    ),
     ("complete, but no resource", LAST, said(200, body=b""), OffsetUnknown),
     ("complete, but a page", LAST, said(200, body=b"<html>"), OffsetUnknown),
-    ("complete, but an object without anything", LAST, said(200, body=b"{}"), OffsetUnknown),
+    (
+        "complete, but an object without anything",
+        LAST,
+        said(200, body=b"{}"),
+        OffsetUnknown,
+    ),
     ("complete, but a list", LAST, said(200, body=b"[]"), OffsetUnknown),
-    ("complete, no resource even when asked", QueryOffset(), said(200, body=b""), OffsetUnknown),
+    (
+        "complete, no resource even when asked",
+        QueryOffset(),
+        said(200, body=b""),
+        OffsetUnknown,
+    ),
     (
         "complete while the body was on its way",
         LAST,
@@ -248,7 +309,10 @@ def command(words: str, offset: int | None = None, span: Span | None = None) -> 
     kind = (("Content-Type", "application/zip"),) if span else ()
     place = ("X-Goog-Upload-Offset", str(offset))
     return Request(
-        "POST", B_URI, (("X-Goog-Upload-Protocol", "resumable"), command, place, *kind), span=span
+        "POST",
+        B_URI,
+        (("X-Goog-Upload-Protocol", "resumable"), command, place, *kind),
+        span=span,
     )
 
 
@@ -292,12 +356,20 @@ B_REQUESTS: list[tuple[str, Move, Media, Request]] = [
 
 
 def told(
-    status: int, upload: str = "", body: bytes = b"", *, whole: bool = True, **headers: str
+    status: int,
+    upload: str = "",
+    body: bytes = b"",
+    *,
+    whole: bool = True,
+    **headers: str,
 ) -> Response:
     """An answer of dialect B, with X-Goog-Upload-Status and other X-Goog-Upload headers
     (`size_received`, `url`, …).
     """
-    pairs = [(f"X-Goog-Upload-{name.replace('_', '-')}", value) for name, value in headers.items()]
+    pairs = [
+        (f"X-Goog-Upload-{name.replace('_', '-')}", value)
+        for name, value in headers.items()
+    ]
     return Response(
         status,
         Headers([("X-Goog-Upload-Status", upload), *pairs] if upload else pairs),
@@ -308,14 +380,24 @@ def told(
 
 UPLOADED = b'{"id":"1"}'
 B_EVENTS: list[Row] = [
-    ("started", Start(), told(200, "active", url="https://x/1"), Started("https://x/1")),
+    (
+        "started",
+        Start(),
+        told(200, "active", url="https://x/1"),
+        Started("https://x/1"),
+    ),
     (
         "started, status in another case",
         Start(),
         told(200, "ACTIVE", URL="https://x/1"),
         Started("https://x/1"),
     ),
-    ("started, without the status", Start(), told(200, url="https://x/1"), Started("https://x/1")),
+    (
+        "started, without the status",
+        Start(),
+        told(200, url="https://x/1"),
+        Started("https://x/1"),
+    ),
     (
         "started, the older name",
         Start(),
@@ -347,7 +429,12 @@ B_EVENTS: list[Row] = [
         told(200, "active", url="https://" + "1" * 8185),
         ProtocolViolated,
     ),
-    ("start refused as final", Start(), told(200, "final", UPLOADED, url="https://x/1"), Rejected),
+    (
+        "start refused as final",
+        Start(),
+        told(200, "final", UPLOADED, url="https://x/1"),
+        Rejected,
+    ),
     ("start refused", Start(), told(400, "final"), Rejected),
     ("start: 400 without a status", Start(), told(400), OffsetUnknown),
     ("start: 400 that lives", Start(), told(400, "active"), Rejected),
@@ -364,7 +451,12 @@ B_EVENTS: list[Row] = [
         told(200, "active", size_received="42"),
         Stored(42),
     ),
-    ("nothing received", QueryOffset(), told(200, "active", size_received="0"), Stored(0)),
+    (
+        "nothing received",
+        QueryOffset(),
+        told(200, "active", size_received="0"),
+        Stored(0),
+    ),
     (
         "active without a size, to a chunk: all of it arrived",
         CHUNK,
@@ -377,16 +469,36 @@ B_EVENTS: list[Row] = [
         told(200, "active", whole=False),
         OffsetUnknown,
     ),
-    ("active without a size, to the last bytes", LAST, told(200, "active"), OffsetUnknown),
-    ("active without a size, to a query", QueryOffset(), told(200, "active"), ProtocolViolated),
+    (
+        "active without a size, to the last bytes",
+        LAST,
+        told(200, "active"),
+        OffsetUnknown,
+    ),
+    (
+        "active without a size, to a query",
+        QueryOffset(),
+        told(200, "active"),
+        ProtocolViolated,
+    ),
     (
         "a size that is no number",
         CHUNK,
         told(200, "active", size_received="many"),
         ProtocolViolated,
     ),
-    ("a negative size", QueryOffset(), told(200, "active", size_received="-1"), ProtocolViolated),
-    ("no status on a query's 200", QueryOffset(), told(200, body=UPLOADED), OffsetUnknown),
+    (
+        "a negative size",
+        QueryOffset(),
+        told(200, "active", size_received="-1"),
+        ProtocolViolated,
+    ),
+    (
+        "no status on a query's 200",
+        QueryOffset(),
+        told(200, body=UPLOADED),
+        OffsetUnknown,
+    ),
     (
         "no status on a query's 200, but the size",
         QueryOffset(),
@@ -411,7 +523,12 @@ B_EVENTS: list[Row] = [
         told(200, size_received="42"),
         OffsetUnknown,
     ),
-    ("an unknown status on a query's 200", QueryOffset(), told(200, "paused"), OffsetUnknown),
+    (
+        "an unknown status on a query's 200",
+        QueryOffset(),
+        told(200, "paused"),
+        OffsetUnknown,
+    ),
     ("no status on a chunk's 200", CHUNK, told(200, body=UPLOADED), OffsetUnknown),
     ("no status on a 5xx", CHUNK, told(502, body=b"<html>"), OffsetUnknown),
     ("active on a 5xx", CHUNK, told(503, "active"), OffsetUnknown),
@@ -419,14 +536,24 @@ B_EVENTS: list[Row] = [
     ("Final", LAST, told(200, "Final", UPLOADED), Completed),
     ("final, learnt by asking", QueryOffset(), told(200, "final", UPLOADED), Completed),
     ("final without a resource", LAST, told(200, "final"), OffsetUnknown),
-    ("final without a resource even when asked", QueryOffset(), told(200, "final"), OffsetUnknown),
+    (
+        "final without a resource even when asked",
+        QueryOffset(),
+        told(200, "final"),
+        OffsetUnknown,
+    ),
     (
         "final while the body was on its way",
         LAST,
         told(200, "final", UPLOADED, whole=False),
         OffsetUnknown,
     ),
-    ("final with 400", CHUNK, told(400, "final", b'{"error":{"message":"no"}}'), Rejected),
+    (
+        "final with 400",
+        CHUNK,
+        told(400, "final", b'{"error":{"message":"no"}}'),
+        Rejected,
+    ),
     ("final with 503", CHUNK, told(503, "final"), Rejected),
     ("cancelled with 400", CHUNK, told(400, "cancelled"), Rejected),
     ("cancelled", QueryOffset(), told(200, "cancelled"), SessionLost),
@@ -466,17 +593,26 @@ def ids_of(rows: Sequence[tuple[Any, ...]]) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("dialect", "session", "name", "move", "media", "request_"), REQUESTS, ids=ids_of(REQUESTS)
+    ("dialect", "session", "name", "move", "media", "request_"),
+    REQUESTS,
+    ids=ids_of(REQUESTS),
 )
 def test_a_move_is_exactly_this_request(
-    dialect: ModuleType, session: Session, name: str, move: Move, media: Media, request_: Request
+    dialect: ModuleType,
+    session: Session,
+    name: str,
+    move: Move,
+    media: Media,
+    request_: Request,
 ) -> None:
     """Method, address, headers and bytes of every move."""
     assert dialect.request(move, session, media) == request_, name
 
 
 @pytest.mark.parametrize(
-    ("dialect", "media", "name", "move", "response", "event"), EVENTS, ids=ids_of(EVENTS)
+    ("dialect", "media", "name", "move", "response", "event"),
+    EVENTS,
+    ids=ids_of(EVENTS),
 )
 def test_an_answer_is_exactly_this_event(
     dialect: ModuleType,
@@ -499,7 +635,9 @@ def test_an_answer_is_exactly_this_event(
 def test_a_granularity_that_makes_no_sense_is_the_documented_one(value: str) -> None:
     """Zero, nonsense and more than 1 GiB are not believed."""
     got = goog_upload.event(
-        Start(), told(200, "active", url="https://x/1", chunk_granularity=value), B_MEDIA
+        Start(),
+        told(200, "active", url="https://x/1", chunk_granularity=value),
+        B_MEDIA,
     )
     assert got == Started("https://x/1", DEFAULT_GRANULARITY)
 
@@ -507,14 +645,15 @@ def test_a_granularity_that_makes_no_sense_is_the_documented_one(value: str) -> 
 def test_without_a_scheme_the_url_has_that_of_the_endpoint() -> None:
     """On loopback the endpoint's own scheme is plain http."""
     media = Media("POST", "http://127.0.0.1:9/upload/x", (), "application/zip", 1)
-    assert goog_upload.event(Start(), told(200, "active", url="127.0.0.1:9/s"), media) == Started(
-        "http://127.0.0.1:9/s"
-    )
+    assert goog_upload.event(
+        Start(), told(200, "active", url="127.0.0.1:9/s"), media
+    ) == Started("http://127.0.0.1:9/s")
 
 
 HEADERS = ["Location", "Range", "Retry-After", "Content-Range"]
 HEADERS += [
-    f"X-Goog-Upload-{name}" for name in ("Status", "URL", "Size-Received", "Chunk-Granularity")
+    f"X-Goog-Upload-{name}"
+    for name in ("Status", "URL", "Size-Received", "Chunk-Granularity")
 ]
 
 

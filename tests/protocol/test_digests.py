@@ -15,27 +15,54 @@ from uploader.protocol.stated_digests import Claim, claims, decisive
 
 DATA = b"the bytes"
 HEX = {name: hashlib.new(name, DATA).hexdigest() for name in ("md5", "sha1", "sha256")}
-B64 = {name: base64.b64encode(bytes.fromhex(value)).decode() for name, value in HEX.items()}
+B64 = {
+    name: base64.b64encode(bytes.fromhex(value)).decode() for name, value in HEX.items()
+}
 URL_SAFE = base64.urlsafe_b64encode(hashlib.sha256(DATA).digest()).decode()
 
 FORMS: list[tuple[str, dict[str, Any], dict[str, str], list[Claim]]] = [
-    ("a bundle", {"versionCode": 1, "sha1": HEX["sha1"]}, {}, [Claim("sha1", HEX["sha1"], "sha1")]),
+    (
+        "a bundle",
+        {"versionCode": 1, "sha1": HEX["sha1"]},
+        {},
+        [Claim("sha1", HEX["sha1"], "sha1")],
+    ),
     (
         "an APK",
         {"binary": {"sha256": HEX["sha256"]}},
         {},
         [Claim("sha256", HEX["sha256"], "sha256")],
     ),
-    ("a listing image", {"image": {"sha1": HEX["sha1"]}}, {}, [Claim("sha1", HEX["sha1"], "sha1")]),
-    ("Drive", {"md5Checksum": HEX["md5"]}, {}, [Claim("md5", HEX["md5"], "md5Checksum")]),
+    (
+        "a listing image",
+        {"image": {"sha1": HEX["sha1"]}},
+        {},
+        [Claim("sha1", HEX["sha1"], "sha1")],
+    ),
+    (
+        "Drive",
+        {"md5Checksum": HEX["md5"]},
+        {},
+        [Claim("md5", HEX["md5"], "md5Checksum")],
+    ),
     (
         "Drive, sha256",
         {"sha256Checksum": HEX["sha256"]},
         {},
         [Claim("sha256", HEX["sha256"], "sha256Checksum")],
     ),
-    ("Cloud Storage", {"md5Hash": B64["md5"]}, {}, [Claim("md5", HEX["md5"], "md5Hash")]),
-    ("Cloud Storage, crc32c", {"crc32c": "yZRlqg=="}, {}, [Claim("crc32c", "c99465aa", "crc32c")]),
+    (
+        "Cloud Storage",
+        {"md5Hash": B64["md5"]},
+        {},
+        [Claim("md5", HEX["md5"], "md5Hash")],
+    ),
+    (
+        "Cloud Storage, crc32c",
+        {"crc32c": "yZRlqg=="},
+        {},
+        [Claim("crc32c", "c99465aa", "crc32c")],
+    ),
     (
         "upper case",
         {"sha256": HEX["sha256"].upper()},
@@ -48,12 +75,20 @@ FORMS: list[tuple[str, dict[str, Any], dict[str, str], list[Claim]]] = [
         {},
         [Claim("sha256", HEX["sha256"], "sha256")],
     ),
-    ("the web's base64", {"sha256": URL_SAFE}, {}, [Claim("sha256", HEX["sha256"], "sha256")]),
+    (
+        "the web's base64",
+        {"sha256": URL_SAFE},
+        {},
+        [Claim("sha256", HEX["sha256"], "sha256")],
+    ),
     (
         "a header",
         {},
         {"X-Goog-Hash": f"crc32c=yZRlqg==, md5={B64['md5']}"},
-        [Claim("crc32c", "c99465aa", "x-goog-hash"), Claim("md5", HEX["md5"], "x-goog-hash")],
+        [
+            Claim("crc32c", "c99465aa", "x-goog-hash"),
+            Claim("md5", HEX["md5"], "x-goog-hash"),
+        ],
     ),
     (
         "nonsense stays and matches nothing",
@@ -61,7 +96,12 @@ FORMS: list[tuple[str, dict[str, Any], dict[str, str], list[Claim]]] = [
         {},
         [Claim("sha1", "no digest", "sha1")],
     ),
-    ("a digest of another length", {"sha1": HEX["md5"]}, {}, [Claim("sha1", HEX["md5"], "sha1")]),
+    (
+        "a digest of another length",
+        {"sha1": HEX["md5"]},
+        {},
+        [Claim("sha1", HEX["md5"], "sha1")],
+    ),
     ("nothing", {"id": "1"}, {"Date": "now"}, []),
     (
         "empty and other types",
@@ -79,7 +119,9 @@ FORMS: list[tuple[str, dict[str, Any], dict[str, str], list[Claim]]] = [
 
 
 @pytest.mark.parametrize(
-    ("resource", "headers", "found"), [form[1:] for form in FORMS], ids=[form[0] for form in FORMS]
+    ("resource", "headers", "found"),
+    [form[1:] for form in FORMS],
+    ids=[form[0] for form in FORMS],
 )
 def test_every_form_is_found(
     resource: dict[str, Any], headers: dict[str, str], found: list[Claim]
@@ -106,7 +148,9 @@ def test_what_was_computed_is_checked_and_otherwise_the_best(
     """All that say something of a digest that is there; of the others only what is worth another
     reading.
     """
-    found = decisive([Claim(name, "value", "field") for name in stated.split()], computed.split())
+    found = decisive(
+        [Claim(name, "value", "field") for name in stated.split()], computed.split()
+    )
     assert " ".join(claim.algorithm for claim in found) == checked
 
 
@@ -122,5 +166,6 @@ JSON = st.recursive(
 def test_no_resource_raises(resource: dict[str, Any], header: str) -> None:
     """Whatever JSON and header a server sends, the claims are text."""
     assert all(
-        isinstance(claim.value, str) for claim in claims(resource, Headers({"x-goog-hash": header}))
+        isinstance(claim.value, str)
+        for claim in claims(resource, Headers({"x-goog-hash": header}))
     )

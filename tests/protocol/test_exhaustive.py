@@ -28,7 +28,11 @@ SIZE = 4
 
 
 def explore(
-    depth: int, chunk: int | None, *, at_most_once: bool = False, extra: tuple[str, ...] = ()
+    depth: int,
+    chunk: int | None,
+    *,
+    at_most_once: bool = False,
+    extra: tuple[str, ...] = (),
 ) -> dict[State, int]:
     """Follows every sequence of faults of that length and counts the ends; asserts the invariants
     in every state.
@@ -52,7 +56,12 @@ def explore(
             after, answered = step(session, server, fault)
             after = replace(after, why="", response=None)  # which nothing depends on
             progress = after.offset > session.offset or after.over
-            position = (after, answered, left - (fault != "none"), 0 if progress else idle + 1)
+            position = (
+                after,
+                answered,
+                left - (fault != "none"),
+                0 if progress else idle + 1,
+            )
             if position not in seen:
                 seen.add(position)
                 todo.append(position)
@@ -66,7 +75,9 @@ def step(session: Session, server: Server, fault: str) -> tuple[Session, Server]
     after = session.after(event, move.span.stop if isinstance(move, Send) else 0)
     if isinstance(event, Stored) and not after.over:
         assert after.offset == event.offset, "the offset is the server's word alone"
-    if isinstance(event, (OffsetUnknown, TokenRejected)) and not isinstance(move, Start):
+    if isinstance(event, (OffsetUnknown, TokenRejected)) and not isinstance(
+        move, Start
+    ):
         assert after.next_move() == QueryOffset(), "bytes are never sent again blindly"
     return after, server
 
@@ -104,5 +115,10 @@ def test_what_may_not_be_doubled_is_never_begun_again_once_it_may_be_there(
     the doubt is told.
     """
     ends = explore(5, chunk, at_most_once=True, extra=("forgotten",))
-    assert set(ends) <= {State.COMPLETE, State.VIOLATED, State.LOST_TOO_OFTEN, State.IN_DOUBT}
+    assert set(ends) <= {
+        State.COMPLETE,
+        State.VIOLATED,
+        State.LOST_TOO_OFTEN,
+        State.IN_DOUBT,
+    }
     assert ends[State.IN_DOUBT] > 0

@@ -34,7 +34,12 @@ BOTH = {
 }
 
 BODIES: list[tuple[str, bytes, str, tuple[str, ...]]] = [
-    ("the older form", json.dumps({"error": OLD}).encode(), "Slower.", ("rateLimitExceeded",)),
+    (
+        "the older form",
+        json.dumps({"error": OLD}).encode(),
+        "Slower.",
+        ("rateLimitExceeded",),
+    ),
     (
         "the newer form",
         json.dumps({"error": NEW}).encode(),
@@ -59,7 +64,12 @@ BODIES: list[tuple[str, bytes, str, tuple[str, ...]]] = [
     ("nothing", b"", "HTTP 400 without an explanation", ()),
     ("binary", b"\x00\xff\x1b[2J", "HTTP 400 without an explanation", ()),
     ("JSON of another kind", b'["error"]', "HTTP 400 without an explanation", ()),
-    ("an error of another kind", b'{"error": 3}', "HTTP 400 without an explanation", ()),
+    (
+        "an error of another kind",
+        b'{"error": 3}',
+        "HTTP 400 without an explanation",
+        (),
+    ),
     (
         "types that are wrong all over",
         b'{"error": {"message": 3, "errors": {}, "status": []}}',
@@ -70,9 +80,13 @@ BODIES: list[tuple[str, bytes, str, tuple[str, ...]]] = [
 
 
 @pytest.mark.parametrize(
-    ("body", "message", "reasons"), [row[1:] for row in BODIES], ids=[row[0] for row in BODIES]
+    ("body", "message", "reasons"),
+    [row[1:] for row in BODIES],
+    ids=[row[0] for row in BODIES],
 )
-def test_message_and_reasons_are_found(body: bytes, message: str, reasons: tuple[str, ...]) -> None:
+def test_message_and_reasons_are_found(
+    body: bytes, message: str, reasons: tuple[str, ...]
+) -> None:
     """The message for people, and the reasons with the most specific one first."""
     found = read(Response(400, Headers(), body))
     assert (found.message, found.reasons, found.reason) == (
@@ -87,7 +101,11 @@ def test_message_and_reasons_are_found(body: bytes, message: str, reasons: tuple
     [
         (b"", "without any explanation.", "may not have been Google"),
         (b"<html>Blocked", "with an HTML page.", "a proxy or firewall"),
-        (b"\n<!DOCTYPE HTML>\n<title>Blocked</title>", "with an HTML page.", "a proxy or firewall"),
+        (
+            b"\n<!DOCTYPE HTML>\n<title>Blocked</title>",
+            "with an HTML page.",
+            "a proxy or firewall",
+        ),
         (
             b"<!DOCTYPE html><title>Error 403 (Forbidden)!!1</title>",
             ": Error 403 (Forbidden)",
@@ -97,9 +115,19 @@ def test_message_and_reasons_are_found(body: bytes, message: str, reasons: tuple
         (b'{"error": {"code": 400, "message": "No."}}', "No.", ""),
         (b"Not Found", "Not Found", ""),
     ],
-    ids=["nothing", "page", "whole page", "page of Google's", "no message", "message", "text"],
+    ids=[
+        "nothing",
+        "page",
+        "whole page",
+        "page of Google's",
+        "no message",
+        "message",
+        "text",
+    ],
 )
-def test_a_refusal_that_says_nothing_quotes_nothing(body: bytes, how: str, cause: str) -> None:
+def test_a_refusal_that_says_nothing_quotes_nothing(
+    body: bytes, how: str, cause: str
+) -> None:
     """Who may have answered instead of Google is told where the answer is not in Google's form."""
     found = read(Response(403, Headers(), body))
     assert found.how.endswith(how)
@@ -153,7 +181,9 @@ METRIC = "Quota exceeded for quota metric 'Queries' and limit 'Queries per {}' o
         ({"message": "Your daily report.", "errors": [{"reason": "forbidden"}]}, False),
     ],
 )
-def test_a_quota_of_the_day_is_told_from_a_rate(error: dict[str, Any], *, daily: bool) -> None:
+def test_a_quota_of_the_day_is_told_from_a_rate(
+    error: dict[str, Any], *, daily: bool
+) -> None:
     """By its reason, its words, or the limit that the details name."""
     response = Response(429, Headers(), json.dumps({"error": error}).encode())
     assert read(response).daily_quota is daily

@@ -36,7 +36,9 @@ STARTED = Started("https://www.googleapis.com/s")
 DOUBT = OffsetUnknown("gone", TransportError("gone", True))
 
 
-def begun(size: int | None, chunk: int | None = None, granularity: int = GRANULE) -> Session:
+def begun(
+    size: int | None, chunk: int | None = None, granularity: int = GRANULE
+) -> Session:
     """A session that the server has opened."""
     return Session(size, Chunking(chunk)).after(Started(STARTED.uri, granularity))
 
@@ -147,12 +149,18 @@ def test_only_what_can_have_been_finished_is_unconfirmed(
 @pytest.mark.parametrize(
     "event", [SessionLost("gone"), Rejected(Response(400))], ids=["lost", "refused"]
 )
-def test_an_unconfirmed_upload_that_nobody_can_ask_for_is_in_doubt(event: Event) -> None:
+def test_an_unconfirmed_upload_that_nobody_can_ask_for_is_in_doubt(
+    event: Event,
+) -> None:
     """Where a repeat adds that is the end; where it replaces, the session ends as ever, and the
     doubt is remembered.
     """
     session = unconfirmed(at_most_once=True).after(event)
-    assert (session.state, session.over, session.doubted) == (State.IN_DOUBT, True, True)
+    assert (session.state, session.over, session.doubted) == (
+        State.IN_DOUBT,
+        True,
+        True,
+    )
     session = unconfirmed(at_most_once=False).after(event)
     assert session.state is TRANSITIONS[State.UNCONFIRMED][type(event)]
     assert session.doubted
@@ -162,13 +170,17 @@ def test_an_unconfirmed_upload_that_nobody_can_ask_for_is_in_doubt(event: Event)
         )
 
 
-@pytest.mark.parametrize("event", [DOUBT, TokenRejected(Response(401))], ids=["doubt", "token"])
-def test_a_question_without_an_answer_changes_nothing_of_the_doubt(event: Event) -> None:
+@pytest.mark.parametrize(
+    "event", [DOUBT, TokenRejected(Response(401))], ids=["doubt", "token"]
+)
+def test_a_question_without_an_answer_changes_nothing_of_the_doubt(
+    event: Event,
+) -> None:
     """However often it is asked in vain, what became of the last byte's request is what is told."""
     session = unconfirmed(at_most_once=True)
-    assert session.after(replace(DOUBT, why="busy") if event is DOUBT else event) == replace(
-        session, why="gone"
-    )
+    assert session.after(
+        replace(DOUBT, why="busy") if event is DOUBT else event
+    ) == replace(session, why="gone")
 
 
 def test_a_server_that_holds_less_has_ended_the_doubt() -> None:

@@ -27,9 +27,16 @@ AUTH = "https://www.googleapis.com/auth/"
 
 
 def prepared(
-    workspace: Path, *files: Artifact, params: Any = "", metadata: Any = "", **given: str
+    workspace: Path,
+    *files: Artifact,
+    params: Any = "",
+    metadata: Any = "",
+    **given: str,
 ) -> Prepared:
-    texts = [value if isinstance(value, str) else json.dumps(value) for value in (params, metadata)]
+    texts = [
+        value if isinstance(value, str) else json.dumps(value)
+        for value in (params, metadata)
+    ]
     inputs = make_inputs(workspace, params=texts[0], metadata=texts[1], **given)
     return prepare(inputs, *(files or (make_file(workspace, "file.bin"),)))
 
@@ -67,7 +74,11 @@ def test_yaml_scalars_stay_as_they_are_written(tmp_path: Path) -> None:
     """
     for text in ("1.10", "no", "007", "2024-01-01", "~"):
         upload = only_upload(
-            prepared(tmp_path, target="storage.objects.insert", params=f"bucket: b\nname: {text}\n")
+            prepared(
+                tmp_path,
+                target="storage.objects.insert",
+                params=f"bucket: b\nname: {text}\n",
+            )
         )
         assert dict(upload.endpoint.query)["name"] == text
 
@@ -76,13 +87,21 @@ def test_yaml_scalars_stay_as_they_are_written(tmp_path: Path) -> None:
     ("target", "params", "what"),
     [
         ("drive.files.update", "", "'fileId' is missing."),
-        ("drive.files.create", "folder: x", "'folder' is not a parameter of this method."),
+        (
+            "drive.files.create",
+            "folder: x",
+            "'folder' is not a parameter of this method.",
+        ),
         (
             "drive.files.create",
             "access_token: x",
             "'access_token' is not a parameter of this method.",
         ),
-        ("drive.files.create", "supportsAllDrives: 1", "'supportsAllDrives' is not a boolean."),
+        (
+            "drive.files.create",
+            "supportsAllDrives: 1",
+            "'supportsAllDrives' is not a boolean.",
+        ),
         ("drive.files.create", '{"supportsAllDrives": {"a": 1}}', "is not text"),
         ("drive.files.create", '{"includeLabels": null}', "is not text"),
         ("drive.files.create", "includeLabels: [a, b]", "takes one value, not a list."),
@@ -102,30 +121,46 @@ def test_yaml_scalars_stay_as_they_are_written(tmp_path: Path) -> None:
             "app: projects/../apps/1",
             "'app' contains a . or .. segment",
         ),
-        ("cloudsearch.media.upload", "resourceName: a?b", "'resourceName' contains ? or #"),
+        (
+            "cloudsearch.media.upload",
+            "resourceName: a?b",
+            "'resourceName' contains ? or #",
+        ),
         ("storage.objects.insert", "bucket: ..", "'bucket' contains a . or .. segment"),
         (
             "storage.objects.insert",
             "bucket: b\nifGenerationMatch: 99999999999999999999",
             "is not a whole number",
         ),
-        ("storage.objects.insert", "bucket: b\nprojection: all", "is not a valid choice."),
+        (
+            "storage.objects.insert",
+            "bucket: b\nprojection: all",
+            "is not a valid choice.",
+        ),
         ("storage.objects.insert", "just text", "is not a map."),
         # a bomb is made of aliases
-        ("storage.objects.insert", "bucket: &a b\nname: *a", "is neither JSON nor YAML."),
+        (
+            "storage.objects.insert",
+            "bucket: &a b\nname: *a",
+            "is neither JSON nor YAML.",
+        ),
         ("storage.objects.insert", "a: [", "is neither JSON nor YAML."),
         ("storage.objects.insert", "!!python/object/apply:os.system [x]", "is n"),
         ("storage.objects.insert", "[" * 100_000, "is neither JSON nor YAML."),
     ],
 )
-def test_wrong_params_are_told(tmp_path: Path, target: str, params: str, what: str) -> None:
+def test_wrong_params_are_told(
+    tmp_path: Path, target: str, params: str, what: str
+) -> None:
     """A missing, unknown or mistyped parameter, or one that leaves the path, is told before
     anything is sent.
     """
     with pytest.raises(InputError) as caught:
         prepared(tmp_path, target=target, params=params)
     assert any(
-        what in problem.what for problem in caught.value.problems if problem.name == "params"
+        what in problem.what
+        for problem in caught.value.problems
+        if problem.name == "params"
     ), caught.value
 
 
@@ -141,7 +176,13 @@ def test_wrong_params_are_told(tmp_path: Path, target: str, params: str, what: s
         ),
         pytest.param(
             "drive.files.create",
-            {"metadata": {"parents": ["https://drive.google.com/drive/folders/1AbC?usp=sharing"]}},
+            {
+                "metadata": {
+                    "parents": [
+                        "https://drive.google.com/drive/folders/1AbC?usp=sharing"
+                    ]
+                }
+            },
             "metadata",
             "the folder's id is its last part: `1AbC`",
             id="address of a folder",
@@ -169,7 +210,9 @@ def test_wrong_params_are_told(tmp_path: Path, target: str, params: str, what: s
         ),
         pytest.param(
             "storage.objects.insert",
-            {"params": "bucket: https://console.cloud.google.com/storage/browser/my-bucket"},
+            {
+                "params": "bucket: https://console.cloud.google.com/storage/browser/my-bucket"
+            },
             "params",
             "Accepted: `bucket: my-bucket`",
             id="address of the console",
@@ -210,7 +253,9 @@ def test_what_was_meant_is_written_out(
 
 def test_all_mistakes_come_together(tmp_path: Path) -> None:
     """Mistakes in params, metadata and files are told in one error."""
-    inputs = make_inputs(tmp_path, target="storage.objects.insert", params="x: 1", metadata="{")
+    inputs = make_inputs(
+        tmp_path, target="storage.objects.insert", params="x: 1", metadata="{"
+    )
     with pytest.raises(InputError) as caught:
         prepare(inputs)
     names = [problem.name for problem in caught.value.problems]
@@ -235,7 +280,11 @@ def test_metadata_has_to_be_a_json_object(tmp_path: Path) -> None:
     params = {"groupId": "g@example.com"}
     mail = make_file(tmp_path, "a.eml")
     made = prepared(
-        tmp_path, mail, target="groupsmigration.archive.insert", params=params, metadata={"a": 1}
+        tmp_path,
+        mail,
+        target="groupsmigration.archive.insert",
+        params=params,
+        metadata={"a": 1},
     )
     assert only_upload(made).metadata == {"a": 1}
 
@@ -245,13 +294,17 @@ def test_drive_file_is_called_as_its_file_unless_told(tmp_path: Path) -> None:
     given stays.
     """
     file = make_file(tmp_path, "out/app.zip")
-    assert only_upload(prepared(tmp_path, file, target="drive.files.create")).metadata == {
-        "name": "app.zip"
-    }
-    update = only_upload(prepared(tmp_path, file, target="drive.files.update", params="fileId: f"))
+    assert only_upload(
+        prepared(tmp_path, file, target="drive.files.create")
+    ).metadata == {"name": "app.zip"}
+    update = only_upload(
+        prepared(tmp_path, file, target="drive.files.update", params="fileId: f")
+    )
     assert update.metadata is None
     named = only_upload(
-        prepared(tmp_path, file, target="drive.files.create", metadata={"name": "x", "a": 1})
+        prepared(
+            tmp_path, file, target="drive.files.create", metadata={"name": "x", "a": 1}
+        )
     )
     assert named.metadata == {"name": "x", "a": 1}
 
@@ -318,7 +371,11 @@ def test_files_that_would_replace_one_another_are_refused(
         ("storage.objects.insert", {"bucket": "b", "ifGenerationMatch": "0"}, True),
         ("storage.objects.insert", {"bucket": "b", "ifMetagenerationMatch": "1"}, True),
         ("storage.objects.insert", {"bucket": "b", "ifGenerationNotMatch": "0"}, False),
-        ("storage.objects.insert", {"bucket": "b", "ifMetagenerationNotMatch": "1"}, False),
+        (
+            "storage.objects.insert",
+            {"bucket": "b", "ifMetagenerationNotMatch": "1"},
+            False,
+        ),
         ("bigquery.jobs.insert", {"projectId": "p"}, False),
         ("chromewebstore.items.update", {"itemId": "i"}, True),
     ],
@@ -327,7 +384,9 @@ def test_only_replacing_requests_are_idempotent(
     tmp_path: Path, target: str, params: dict[str, str], idempotent: bool
 ) -> None:
     """Updates, and inserts of a named object, leave one effect when they are sent twice."""
-    inputs = make_inputs(tmp_path, target="drive.files.create", params=json.dumps(params))
+    inputs = make_inputs(
+        tmp_path, target="drive.files.create", params=json.dumps(params)
+    )
     inputs = inputs.changed(target=target)
     upload = only_upload(prepare(inputs, make_file(tmp_path, "file.bin")))
     assert upload.endpoint.idempotent is idempotent
@@ -347,7 +406,11 @@ def test_only_replacing_requests_are_idempotent(
             "",
             "/storage/v1/b/b/o/a%2Ffile.bin",
         ),
-        ({"bucket": "b", "ifGenerationMatch": "0"}, {"name": "m"}, "/storage/v1/b/b/o/m"),
+        (
+            {"bucket": "b", "ifGenerationMatch": "0"},
+            {"name": "m"},
+            "/storage/v1/b/b/o/m",
+        ),
         (
             {"bucket": "b", "ifGenerationMatch": "0", "userProject": "p&q"},
             "",
@@ -362,7 +425,9 @@ def test_an_object_with_a_precondition_can_be_looked_up(
 ) -> None:
     """Where the object of the request is found afterwards, with who pays for the look."""
     made = only_upload(
-        prepared(tmp_path, target="storage.objects.insert", params=params, metadata=metadata)
+        prepared(
+            tmp_path, target="storage.objects.insert", params=params, metadata=metadata
+        )
     )
     assert made.endpoint.lookup == lookup
 
@@ -379,36 +444,62 @@ def test_an_object_with_a_precondition_can_be_looked_up(
     ],
 )
 def test_scope_is_the_narrowest_that_does_the_work(
-    tmp_path: Path, target: str, params: dict[str, str], metadata: dict[str, Any] | None, scope: str
+    tmp_path: Path,
+    target: str,
+    params: dict[str, str],
+    metadata: dict[str, Any] | None,
+    scope: str,
 ) -> None:
     """One scope is asked for; Drive's whole only where a request names something that others may
     have made.
     """
     file = make_file(tmp_path, "a.png", PNG)
-    made = prepared(tmp_path, file, target=target, params=params, metadata=metadata or "")
+    made = prepared(
+        tmp_path, file, target=target, params=params, metadata=metadata or ""
+    )
     assert made.scopes == (AUTH + scope,)
 
 
 @pytest.mark.parametrize(
     ("target", "params", "resource", "found"),
     [
-        ("drive.files.create", {}, {"kind": "drive#file", "id": "f1", "name": "n"}, "f1"),
+        (
+            "drive.files.create",
+            {},
+            {"kind": "drive#file", "id": "f1", "name": "n"},
+            "f1",
+        ),
         (
             "firebaseappdistribution.media.upload",
             {"app": "projects/p/apps/a"},
-            {"name": "operations/1", "done": True, "response": {"release": {"name": "r/1"}}},
+            {
+                "name": "operations/1",
+                "done": True,
+                "response": {"release": {"name": "r/1"}},
+            },
             "r/1",
         ),
         (
             "artifactregistry.projects.locations.repositories.genericArtifacts.upload",
             {"parent": "projects/p/locations/l/repositories/r"},
-            {"operation": {"name": "o/2", "done": True, "response": {"name": "artifacts/2"}}},
+            {
+                "operation": {
+                    "name": "o/2",
+                    "done": True,
+                    "response": {"name": "artifacts/2"},
+                }
+            },
             "artifacts/2",
         ),
         (
             "artifactregistry.projects.locations.repositories.aptArtifacts.upload",
             {"parent": "projects/p/locations/l/repositories/r"},
-            {"operation": {"done": True, "response": {"aptArtifacts": [{"name": "a/3"}]}}},
+            {
+                "operation": {
+                    "done": True,
+                    "response": {"aptArtifacts": [{"name": "a/3"}]},
+                }
+            },
             "a/3",
         ),
         (
@@ -434,7 +525,11 @@ def test_scope_is_the_narrowest_that_does_the_work(
     ],
 )
 def test_id_is_what_the_method_returns(
-    tmp_path: Path, target: str, params: dict[str, str], resource: dict[str, Any], found: str
+    tmp_path: Path,
+    target: str,
+    params: dict[str, str],
+    resource: dict[str, Any],
+    found: str,
 ) -> None:
     """The id is the answer's id, name, version code or whatever identifies it; nothing is made
     up.
@@ -464,7 +559,9 @@ def test_id_is_what_the_method_returns(
         ("a", b"", "application/octet-stream"),
     ],
 )
-def test_bytes_go_before_the_name(tmp_path: Path, name: str, content: bytes, kind: str) -> None:
+def test_bytes_go_before_the_name(
+    tmp_path: Path, name: str, content: bytes, kind: str
+) -> None:
     """A signature is believed before the name, except for containers that many formats are built
     on.
     """

@@ -47,7 +47,11 @@ def documents() -> dict[str, dict[str, Any]]:
 @cache
 def client(api: str) -> Any:
     document = documents()[api]
-    needed = {key: document.get(key, {}) for key in document if key not in {"resources", "methods"}}
+    needed = {
+        key: document.get(key, {})
+        for key in document
+        if key not in {"resources", "methods"}
+    }
     return build_from_document(
         {**needed, "resources": uploading(document), "methods": {}}, http=HttpMock()
     )
@@ -60,7 +64,9 @@ def uploading(resource: dict[str, Any]) -> dict[str, Any]:
     kept = {}
     for name, child in resource.get("resources", {}).items():
         methods = {
-            key: one for key, one in child.get("methods", {}).items() if "mediaUpload" in one
+            key: one
+            for key, one in child.get("methods", {}).items()
+            if "mediaUpload" in one
         }
         below = uploading(child)
         if methods or below:
@@ -76,7 +82,11 @@ def sample(parameter: Parameter) -> str:
     if parameter.kind == "boolean":
         return "true"
     pattern = parameter.pattern
-    return SAMPLES.get(pattern) or pattern.strip("^$").replace("[^/]+", "a b+c") or "a b/ü&?c"
+    return (
+        SAMPLES.get(pattern)
+        or pattern.strip("^$").replace("[^/]+", "a b+c")
+        or "a b/ü&?c"
+    )
 
 
 def api_of(method: Method) -> str:
@@ -106,7 +116,9 @@ def theirs(
     accepted = method.template.media_types
     plain = {"*/*", "application/octet-stream"} & set(accepted)
     kind = "application/octet-stream" if plain else accepted[0].replace("*", "png")
-    body = MediaInMemoryUpload(media[1], mimetype=kind, resumable=method.template.resumable)
+    body = MediaInMemoryUpload(
+        media[1], mimetype=kind, resumable=method.template.resumable
+    )
     return call(media_body=body, **given)
 
 
@@ -119,7 +131,9 @@ def test_request_equals_that_of_googles_client(target: str, tmp_path: Path) -> N
     assert method is not None
     params = {name: sample(parameter) for name, parameter in method.parameters.items()}
     metadata = (
-        {method.name_field or "description": "ü"} if "request" in documents_method(method) else None
+        {method.name_field or "description": "ü"}
+        if "request" in documents_method(method)
+        else None
     )
     name, content = CONTENTS[method.template.media_types[0]]
     inputs = make_inputs(
@@ -128,12 +142,18 @@ def test_request_equals_that_of_googles_client(target: str, tmp_path: Path) -> N
         params=json.dumps(params),
         metadata=json.dumps(metadata or {}),
     )
-    prepared = prepare(inputs.changed(target=target), make_file(tmp_path, name, content))
+    prepared = prepare(
+        inputs.changed(target=target), make_file(tmp_path, name, content)
+    )
     upload = only_upload(prepared)
     request = theirs(method, params, metadata, (name, content))
     uri = urlsplit(request.uri)
-    query = [pair for pair in parse_qsl(uri.query) if pair[0] not in {"alt", "uploadType"}]
-    if method.template.path.startswith("/drive/v3/"):  # whose answers hold no digest unasked
+    query = [
+        pair for pair in parse_qsl(uri.query) if pair[0] not in {"alt", "uploadType"}
+    ]
+    if method.template.path.startswith(
+        "/drive/v3/"
+    ):  # whose answers hold no digest unasked
         query.append(("fields", "kind,id,name,mimeType,sha256Checksum"))
     assert upload.endpoint.root == f"{uri.scheme}://{uri.netloc}"
     assert upload.endpoint.upload_path == uri.path
@@ -142,7 +162,9 @@ def test_request_equals_that_of_googles_client(target: str, tmp_path: Path) -> N
     assert upload.metadata == metadata
     if method.template.resumable and metadata is not None:
         assert json.loads(request.body) == metadata
-    listed = documents_method(method).get("scopes", ["https://www.googleapis.com/auth/checks"])
+    listed = documents_method(method).get(
+        "scopes", ["https://www.googleapis.com/auth/checks"]
+    )
     assert prepared.scopes[0] in listed
 
 
@@ -157,9 +179,9 @@ def documents_method(method: Method) -> dict[str, Any]:
 
 def test_catalogue_is_what_the_script_makes() -> None:
     """The data that is checked in is what the script makes from the installed documents."""
-    assert make_catalogue.CATALOGUE.read_text(encoding="utf-8") == make_catalogue.as_json(
-        make_catalogue.catalogue()
-    )
+    assert make_catalogue.CATALOGUE.read_text(
+        encoding="utf-8"
+    ) == make_catalogue.as_json(make_catalogue.catalogue())
 
 
 def test_page_is_what_the_script_makes() -> None:
@@ -179,22 +201,33 @@ def test_all_methods_are_there() -> None:
         api = api_of(method)
         qualified = catalogue.find(api + method.id[api.index(":") :])
         assert qualified is not None
-        assert replace(qualified, template=replace(qualified.template, id=target)) == method
+        assert (
+            replace(qualified, template=replace(qualified.template, id=target))
+            == method
+        )
 
 
 def test_plain_id_is_the_newest_stable_version() -> None:
     """The plain id is the newest stable version's method; an older one is named with its
     version.
     """
-    newest, older = catalogue.find("drive.files.update"), catalogue.find("drive:v2.files.update")
+    newest, older = (
+        catalogue.find("drive.files.update"),
+        catalogue.find("drive:v2.files.update"),
+    )
     assert newest is not None
     assert older is not None
     assert (newest.template.path, newest.template.http_method) == (
         "/drive/v3/files/{fileId}",
         "PATCH",
     )
-    assert (older.template.path, older.template.http_method) == ("/drive/v2/files/{fileId}", "PUT")
-    stable = catalogue.find("artifactregistry.projects.locations.repositories.aptArtifacts.upload")
+    assert (older.template.path, older.template.http_method) == (
+        "/drive/v2/files/{fileId}",
+        "PUT",
+    )
+    stable = catalogue.find(
+        "artifactregistry.projects.locations.repositories.aptArtifacts.upload"
+    )
     assert stable is not None
     assert api_of(stable) == "artifactregistry:v1"
 

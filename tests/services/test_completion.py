@@ -27,7 +27,11 @@ OPERATION = Operation(Lookup("/v1/{+name}", (("name", "name"),)))
     [
         ({"status": {"state": "DONE"}}, Stage.DONE, ""),
         ({"status": {"state": "RUNNING"}}, Stage.AT_WORK, ""),
-        ({"status": {"state": "FAILED"}, "errors": ["a", "b", "a"]}, Stage.FAILED, "a; b"),
+        (
+            {"status": {"state": "FAILED"}, "errors": ["a", "b", "a"]},
+            Stage.FAILED,
+            "a; b",
+        ),
         ({"status": {"state": "DONE", "error": {"message": "M"}}}, Stage.FAILED, "M"),
         ({"status": {"state": "NEW"}}, Stage.UNTOLD, ""),
         ({"status": {"state": ["DONE"]}}, Stage.UNTOLD, ""),
@@ -97,13 +101,17 @@ def test_a_lookup_has_the_parameters_of_the_upload() -> None:
     rule = method.endpoint(values).completion
     assert rule is not None
     assert rule.lookup is not None
-    assert rule.lookup.path.endswith("/UA-1-1/customDataSources/a%2Fb/uploads/{uploadId}")
+    assert rule.lookup.path.endswith(
+        "/UA-1-1/customDataSources/a%2Fb/uploads/{uploadId}"
+    )
 
 
 def test_a_state_that_nobody_has_decided_about_stops_the_script() -> None:
     """A new member of an answer that looks like a state is not passed over."""
     schemas: dict[str, Any] = {
-        "Thing": {"properties": {"id": {"type": "string"}, "buildState": {"type": "string"}}}
+        "Thing": {
+            "properties": {"id": {"type": "string"}, "buildState": {"type": "string"}}
+        }
     }
     with pytest.raises(SystemExit, match="buildState looks like a state"):
         make_catalogue.check_states({"id": "things.insert"}, schemas, "Thing", None)

@@ -16,7 +16,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.factory import PNG, Step, make_file, make_inputs, only_upload, problems, run
+from tests.support.factory import (
+    PNG,
+    Step,
+    make_file,
+    make_inputs,
+    only_upload,
+    problems,
+    run,
+)
 from tests.support.recording_context import RecordingContext
 from uploader.errors import ApiError, InputError, ProtocolError, TemporaryError
 from uploader.files.artifacts import Artifact
@@ -25,7 +33,9 @@ from uploader.inputs.records import MailInputs
 from uploader.services import gmail, mail_message
 from uploader.services.base import Call, Prepared, Upload
 
-NOW = datetime(2026, 1, 2, 3, 4, 5, 900_000, tzinfo=timezone.utc)  # whose fraction is in no message
+NOW = datetime(
+    2026, 1, 2, 3, 4, 5, 900_000, tzinfo=timezone.utc
+)  # whose fraction is in no message
 TOKEN = "0123456789abcdef" * 2
 STAMP = mail_message.MessageIdentity(NOW, TOKEN)
 MESSAGE = {"id": "m1", "threadId": "t1", "labelIds": ["SENT"]}
@@ -54,7 +64,9 @@ def stamped(
 ) -> Prepared:
     inputs = make_inputs(workspace, **given)
     record, folder = inputs.record(MailInputs), Workspace.of(inputs)
-    return gmail.prepare(record, files, folder, now=lambda: stamp.date, token=lambda: stamp.token)
+    return gmail.prepare(
+        record, files, folder, now=lambda: stamp.date, token=lambda: stamp.token
+    )
 
 
 def composed(workspace: Path, *files: Artifact, **given: str) -> EmailMessage:
@@ -81,7 +93,10 @@ def test_the_attachments_of_a_mail_are_not_split(tmp_path: Path) -> None:
     each job's own.
     """
     given = {**BASIC, "shard": "2/3"}
-    assert "2/3" in refused(tmp_path, make_file(tmp_path, "a.pdf", b"%PDF-"), **given)["shard"]
+    assert (
+        "2/3"
+        in refused(tmp_path, make_file(tmp_path, "a.pdf", b"%PDF-"), **given)["shard"]
+    )
     assert prepared(tmp_path, **given).lines
 
 
@@ -114,7 +129,11 @@ def test_each_action_is_its_method(
     assert upload.endpoint.http_method == method
     assert upload.endpoint.path == f"/gmail/v1/users/u%40x.org{path}"
     assert upload.endpoint.upload_path == f"/upload{upload.endpoint.path}"
-    assert made.scopes == upload.endpoint.scopes == (f"https://www.googleapis.com/auth/{scope}",)
+    assert (
+        made.scopes
+        == upload.endpoint.scopes
+        == (f"https://www.googleapis.com/auth/{scope}",)
+    )
     assert upload.endpoint.max_size == limit
     assert upload.media_type == "message/rfc822"
     assert upload.endpoint.idempotent is (method == "PUT")
@@ -150,22 +169,30 @@ def test_the_plan_names_the_mail_and_counts_who_gets_it(
 def test_the_recipients_of_a_given_message_are_counted(tmp_path: Path) -> None:
     """To, Cc and Bcc of an .eml are its recipients."""
     make_file(
-        tmp_path, "m.eml", EML.replace(b"Subject", b"Cc: c@example.com, d@example.com\r\nSubject")
+        tmp_path,
+        "m.eml",
+        EML.replace(b"Subject", b"Cc: c@example.com, d@example.com\r\nSubject"),
     )
     (line,) = prepared(tmp_path, target="gmail", message_file="m.eml").lines
     assert re.fullmatch(r"Send m\.eml \(\d+ B\) to 3 recipients", line)
 
 
 @pytest.mark.parametrize("given", [{}, BASIC])
-def test_a_draft_that_is_not_there_is_explained(tmp_path: Path, given: dict[str, str]) -> None:
+def test_a_draft_that_is_not_there_is_explained(
+    tmp_path: Path, given: dict[str, str]
+) -> None:
     """Google's "Requested entity was not found" says nothing of drafts."""
     made = prepared(
-        tmp_path, **{"target": "gmail", **given, "gmail_action": "draft-send", "draft_id": "r1"}
+        tmp_path,
+        **{"target": "gmail", **given, "gmail_action": "draft-send", "draft_id": "r1"},
     )
     error = ApiError("Requested entity was not found.", status=404, reason="notFound")
 
     with pytest.raises(ApiError) as caught:
-        run(made, response=lambda step: error if isinstance(step, (Call, Upload)) else None)
+        run(
+            made,
+            response=lambda step: error if isinstance(step, (Call, Upload)) else None,
+        )
     assert "`draft-id`" in caught.value.cause
     assert "`gmail-action: draft`" in caught.value.hint
 
@@ -174,7 +201,10 @@ def test_message_says_what_the_inputs_say(tmp_path: Path) -> None:
     """Addresses, subject, text, HTML, attachments arrive as given, with non-ASCII intact; Bcc stays
     in for Gmail.
     """
-    files = make_file(tmp_path, "out/äpp.apk", b"PK\x03\x04"), make_file(tmp_path, "icon.dat", PNG)
+    files = (
+        make_file(tmp_path, "out/äpp.apk", b"PK\x03\x04"),
+        make_file(tmp_path, "icon.dat", PNG),
+    )
     message = composed(
         tmp_path,
         *files,
@@ -218,7 +248,11 @@ def test_every_line_is_short_ascii_and_ends_in_crlf(tmp_path: Path) -> None:
     """The bytes that leave are 7-bit lines of at most 998 characters, each ended by CRLF."""
     file = make_file(tmp_path, "a.txt", "ü\nlong ".encode() * 2000)
     upload = only_upload(
-        prepared(tmp_path, file, **{**BASIC, "mail_body": "ü" * 5000, "mail_html": "x" * 5000})
+        prepared(
+            tmp_path,
+            file,
+            **{**BASIC, "mail_body": "ü" * 5000, "mail_html": "x" * 5000},
+        )
     )
     data = upload.artifact.data or b""
     assert data.isascii()
@@ -268,16 +302,22 @@ def test_wrong_field_is_refused(tmp_path: Path, name: str, value: str) -> None:
     make_file(workspace, "latin1.txt", b"\xe9")
     make_file(tmp_path, "outside.txt")
     (workspace / "link.txt").symlink_to(tmp_path / "outside.txt")
-    assert list(refused(workspace, **{**BASIC, name: value})) == [name.replace("_", "-")]
+    assert list(refused(workspace, **{**BASIC, name: value})) == [
+        name.replace("_", "-")
+    ]
 
 
 HOSTILE = st.text(
-    alphabet=st.sampled_from('ab@.<>,;:"\\ ()=?_üé🚀-\t\u202e\u2028\x85'), min_size=1, max_size=60
+    alphabet=st.sampled_from('ab@.<>,;:"\\ ()=?_üé🚀-\t\u202e\u2028\x85'),
+    min_size=1,
+    max_size=60,
 )
 
 
 @given(subject=HOSTILE, sender=HOSTILE, name=HOSTILE, body=st.text(max_size=80))
-def test_no_text_becomes_a_header(subject: str, sender: str, name: str, body: str) -> None:
+def test_no_text_becomes_a_header(
+    subject: str, sender: str, name: str, body: str
+) -> None:
     """Whatever subject, sender, attachment name and body hold, the headers are those that were
     meant and no other.
     """
@@ -288,13 +328,23 @@ def test_no_text_becomes_a_header(subject: str, sender: str, name: str, body: st
     words = " ".join(subject.split()) if len(subject.splitlines()) <= 1 else "x"
     attachment = ("".join(filter(str.isprintable, name)), "text/plain", b"x")
     people = {"From": author, "To": mail_message.addresses("b@example.com")}
-    data = mail_message.compose(people, words, STAMP, body, "", attachments=[attachment])
+    data = mail_message.compose(
+        people, words, STAMP, body, "", attachments=[attachment]
+    )
     names = [
         line.partition(b":")[0]
         for line in data.partition(b"\r\n\r\n")[0].split(b"\r\n")
         if line[:1] not in b" \t"
     ]
-    meant = {b"From", b"To", b"Subject", b"Date", b"Message-ID", b"MIME-Version", b"Content-Type"}
+    meant = {
+        b"From",
+        b"To",
+        b"Subject",
+        b"Date",
+        b"Message-ID",
+        b"MIME-Version",
+        b"Content-Type",
+    }
     assert len(names) == len(set(names))
     assert set(names) <= meant
     assert str(message_from_bytes(data, policy=default)["to"]) == "b@example.com"
@@ -312,7 +362,10 @@ def test_body_over_the_limit_is_refused(tmp_path: Path) -> None:
 def test_attachment_name_with_a_control_character_is_refused(tmp_path: Path) -> None:
     """A file name that would carry a line break or an escape into the mail is refused."""
     for name in ("a\nb.txt", "a\x1b[31m.txt", "a\u202etxt.exe"):
-        assert "control character" in refused(tmp_path, make_file(tmp_path, name), **BASIC)["files"]
+        assert (
+            "control character"
+            in refused(tmp_path, make_file(tmp_path, name), **BASIC)["files"]
+        )
 
 
 @pytest.mark.parametrize(
@@ -320,13 +373,22 @@ def test_attachment_name_with_a_control_character_is_refused(tmp_path: Path) -> 
     [
         (b"To: b@example.com\nTo: c@example.com\n\nx", "has 2 to headers."),
         (b"From: a@example.com\nSubject: s\n\nx", "no recipient"),
-        (b"Subject: a\rBcc: x@example.com\nTo: b@example.com\n\nx", "bare carriage return"),
+        (
+            b"Subject: a\rBcc: x@example.com\nTo: b@example.com\n\nx",
+            "bare carriage return",
+        ),
         (b"To: b@example.com\0\n\nx", "NUL"),
         (b"From someone Thu Jan  1 00:00:00 1970\nTo: b@example.com\n\nx", "mailbox"),
         (b"just text\nmore text", "can't be read"),
         (b"", "can't be read"),
-        (b"To: b@example.com\nContent-Type: multipart/mixed; boundary=x\n\nno parts", "boundary"),
-        *((f"To: b@example.com {text}\n\nx".encode(), "too deep|no recipient") for text in NESTED),
+        (
+            b"To: b@example.com\nContent-Type: multipart/mixed; boundary=x\n\nno parts",
+            "boundary",
+        ),
+        *(
+            (f"To: b@example.com {text}\n\nx".encode(), "too deep|no recipient")
+            for text in NESTED
+        ),
     ],
 )
 def test_message_file_that_is_no_message_is_refused(
@@ -362,13 +424,18 @@ def test_message_file_stands_alone_and_inside(tmp_path: Path) -> None:
     assert sorted(found) == ["files", "mail-body", "mail-subject", "mail-to"]
     inner = tmp_path / "work"
     inner.mkdir()
-    assert "outside" in refused(inner, target="gmail", message_file="../a.eml")["message-file"]
+    assert (
+        "outside"
+        in refused(inner, target="gmail", message_file="../a.eml")["message-file"]
+    )
     assert prepared(
         inner, target="gmail", message_file="../a.eml", allow_outside_workspace="true"
     ).lines
 
 
-@pytest.mark.parametrize("response", [{}, {"id": ""}, {"id": ["m1"]}, {"threadId": "t1"}])
+@pytest.mark.parametrize(
+    "response", [{}, {"id": ""}, {"id": ["m1"]}, {"threadId": "t1"}]
+)
 def test_a_draft_that_was_sent_without_an_id_is_a_broken_protocol(
     tmp_path: Path, response: dict[str, Any]
 ) -> None:
@@ -402,7 +469,10 @@ def test_next_run_of_an_unfinished_mail_sends_the_same_bytes(tmp_path: Path) -> 
     assert len(context.journal) == 1
     seen = sent(run(first)[1])
     second = stamped(
-        mail_message.MessageIdentity(NOW + timedelta(hours=1), "f" * 32), tmp_path, file, **given
+        mail_message.MessageIdentity(NOW + timedelta(hours=1), "f" * 32),
+        tmp_path,
+        file,
+        **given,
     )
     assert sent(run(second)[1]) != seen
     assert sent(run(second, MESSAGE, context=context)[1]) == seen
@@ -446,17 +516,24 @@ def test_a_given_message_of_this_second_is_the_same_later(tmp_path: Path) -> Non
     for stamp, context in zip(
         (STAMP, mail_message.MessageIdentity(later, "f" * 32)), contexts, strict=True
     ):
-        run(stamped(stamp, tmp_path, target="gmail", message_file="m.eml"), context=context)
+        run(
+            stamped(stamp, tmp_path, target="gmail", message_file="m.eml"),
+            context=context,
+        )
     assert contexts[0].recalled == contexts[1].recalled != []
 
 
 @pytest.mark.parametrize(("days", "same"), [(6, True), (7, False)])
-def test_stamp_older_than_any_session_is_not_used(tmp_path: Path, days: int, same: bool) -> None:
+def test_stamp_older_than_any_session_is_not_used(
+    tmp_path: Path, days: int, same: bool
+) -> None:
     """After a week no session can be alive, so an old stamp gives way to a fresh one."""
     old = mail_message.MessageIdentity(NOW - timedelta(days=days), "a" * 32)
     made, context = prepared(tmp_path, **BASIC), RecordingContext()
     run(made, context=context)
-    _, steps = run(made, context=RecordingContext({name: str(old) for name in context.recalled}))
+    _, steps = run(
+        made, context=RecordingContext({name: str(old) for name in context.recalled})
+    )
     assert (f"<{'a' * 32}@".encode() in sent(steps)) is same
 
 
@@ -473,10 +550,15 @@ def test_an_encoded_word_within_an_encoded_word_is_refused(tmp_path: Path) -> No
 
 def test_an_encoded_subject_is_shown_decoded(tmp_path: Path) -> None:
     """What another tool has encoded is a subject like any other, as long as nothing hides in it."""
-    assert composed(tmp_path, mail_subject="=?utf-8?q?Gr=C3=BC=C3=9Fe?=")["subject"] == "Grüße"
+    assert (
+        composed(tmp_path, mail_subject="=?utf-8?q?Gr=C3=BC=C3=9Fe?=")["subject"]
+        == "Grüße"
+    )
 
 
-@pytest.mark.parametrize("name", ["mail_subject", "mail_to", "mail_from", "mail_cc", "mail_bcc"])
+@pytest.mark.parametrize(
+    "name", ["mail_subject", "mail_to", "mail_from", "mail_cc", "mail_bcc"]
+)
 def test_what_hides_in_an_encoded_word_is_refused(tmp_path: Path, name: str) -> None:
     """A line break, and any other control character, behind whatever encoding."""
     for hidden in (
@@ -486,7 +568,9 @@ def test_what_hides_in_an_encoded_word_is_refused(tmp_path: Path, name: str) -> 
         "=?iso-8859-1?q?a=85b?=",
     ):
         value = hidden if name == "mail_subject" else f'"{hidden}" <ann@example.com>'
-        assert list(refused(tmp_path, **{**BASIC, name: value})) == [name.replace("_", "-")]
+        assert list(refused(tmp_path, **{**BASIC, name: value})) == [
+            name.replace("_", "-")
+        ]
 
 
 @pytest.mark.parametrize(
@@ -496,7 +580,10 @@ def test_what_hides_in_an_encoded_word_is_refused(tmp_path: Path, name: str) -> 
         (b"Subject: =?utf-8?b?YQBi?=", "control character in its Subject header"),
         (b"Subject: a\x0bb", "another control character in its headers"),
         (b"X: " + b"y" * 600_000, "600,"),
-        (b"Content-Type: multipart/mixed" + b"; a=b" * 4000, "Content-Type header of more than"),
+        (
+            b"Content-Type: multipart/mixed" + b"; a=b" * 4000,
+            "Content-Type header of more than",
+        ),
     ],
 )
 def test_a_message_file_hides_nothing(tmp_path: Path, head: bytes, fault: str) -> None:
@@ -504,7 +591,9 @@ def test_a_message_file_hides_nothing(tmp_path: Path, head: bytes, fault: str) -
     work.
     """
     make_file(tmp_path, "a.eml", b"To: ann@example.com\n" + head + b"\n\ntext\n")
-    assert fault in refused(tmp_path, target="gmail", message_file="a.eml")["message-file"]
+    assert (
+        fault in refused(tmp_path, target="gmail", message_file="a.eml")["message-file"]
+    )
 
 
 def multipart(*parts: bytes, kind: bytes = b"mixed", boundary: bytes = b"b") -> bytes:
@@ -533,11 +622,15 @@ MESSAGE_PART = b"Content-Type: message/rfc822\n\n"
     [
         (multipart(TEXT, INNER), "part with a control character in its Subject"),
         (
-            multipart(TEXT, b"Content-Disposition: attachment; filename*=utf-8''a%0D%0Ab\n\nx"),
+            multipart(
+                TEXT, b"Content-Disposition: attachment; filename*=utf-8''a%0D%0Ab\n\nx"
+            ),
             "Content-Disposition",
         ),
         (
-            multipart(b"Content-Disposition: a; filename*0*=utf-8''a; filename*1*=%0A\n\nx"),
+            multipart(
+                b"Content-Disposition: a; filename*0*=utf-8''a; filename*1*=%0A\n\nx"
+            ),
             "Content-Disposition",
         ),
         (
@@ -549,18 +642,34 @@ MESSAGE_PART = b"Content-Type: message/rfc822\n\n"
             "part with a control character in its Subject",
         ),
         (MESSAGE_PART + INNER, "part with a control character in its Subject"),
-        (multipart(MESSAGE_PART + INNER), "part with a control character in its Subject"),
         (
-            multipart(MESSAGE_PART + MESSAGE_PART + multipart(TEXT, INNER, boundary=b"c")),
+            multipart(MESSAGE_PART + INNER),
+            "part with a control character in its Subject",
+        ),
+        (
+            multipart(
+                MESSAGE_PART + MESSAGE_PART + multipart(TEXT, INNER, boundary=b"c")
+            ),
             "in its Subject header",
         ),
-        (multipart(b"\n" + INNER, kind=b"digest"), "part with a control character in its Subject"),
-        (multipart(b"Subject: a\x0bb\n\nx"), "part with a control character in its Subject"),
         (
-            multipart(b"Content-Type: text/plain\nContent-Type: multipart/mixed; boundary=c\n\nx"),
+            multipart(b"\n" + INNER, kind=b"digest"),
+            "part with a control character in its Subject",
+        ),
+        (
+            multipart(b"Subject: a\x0bb\n\nx"),
+            "part with a control character in its Subject",
+        ),
+        (
+            multipart(
+                b"Content-Type: text/plain\nContent-Type: multipart/mixed; boundary=c\n\nx"
+            ),
             "can't be read",
         ),
-        (multipart(b"no header\nSubject: " + HIDDEN.encode() + b"\n\nx"), "can't be read"),
+        (
+            multipart(b"no header\nSubject: " + HIDDEN.encode() + b"\n\nx"),
+            "can't be read",
+        ),
         (
             multipart(b"Content-Type: a/b" + b"; a=b" * 4000 + b"\n\nx"),
             "Content-Type header of more than 4,096",
@@ -571,12 +680,16 @@ MESSAGE_PART = b"Content-Type: message/rfc822\n\n"
         (multipart(b"Content-Type: a/b; name*=undefined''b\n\nx"), "can't be read"),
     ],
 )
-def test_no_part_of_a_message_file_hides_anything(tmp_path: Path, body: bytes, fault: str) -> None:
+def test_no_part_of_a_message_file_hides_anything(
+    tmp_path: Path, body: bytes, fault: str
+) -> None:
     """A line break in a header or a file's name, in parts within parts and messages within
     messages, and no end.
     """
     make_file(tmp_path, "a.eml", b"To: ann@example.com\n" + body)
-    assert fault in refused(tmp_path, target="gmail", message_file="a.eml")["message-file"]
+    assert (
+        fault in refused(tmp_path, target="gmail", message_file="a.eml")["message-file"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -589,9 +702,12 @@ def test_no_part_of_a_message_file_hides_anything(tmp_path: Path, body: bytes, f
             + HIDDEN.encode(),
         ),
         multipart(
-            b"\ntext", b"Content-Disposition: attachment; filename*=utf-8''%C3%BC%0.txt\n\nx"
+            b"\ntext",
+            b"Content-Disposition: attachment; filename*=utf-8''%C3%BC%0.txt\n\nx",
         ),
-        multipart(b"Content-Type: message/rfc822\nContent-Transfer-Encoding: base64\n\nAAAA\n"),
+        multipart(
+            b"Content-Type: message/rfc822\nContent-Transfer-Encoding: base64\n\nAAAA\n"
+        ),
         multipart(TEXT, boundary=b"x--"),
         b"\n--b\nSubject: " + HIDDEN.encode() + b"\n",
         b"Content-Type: message/rfc822",

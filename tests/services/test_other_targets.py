@@ -29,7 +29,11 @@ from uploader.files.android.manifest import Kind, Manifest
 from uploader.files.artifacts import Artifact, from_path
 from uploader.services.base import Call, Prepared, Upload
 
-GAMES = {"target": "play-games", "resource_id": "CgkI", "image_type": "ACHIEVEMENT_ICON"}
+GAMES = {
+    "target": "play-games",
+    "resource_id": "CgkI",
+    "image_type": "ACHIEVEMENT_ICON",
+}
 SHARING = {"target": "play-internal-sharing"}
 OTA = {"target": "ota", "deployment": "d1", "package_title": "System 1.2"}
 
@@ -72,8 +76,12 @@ def test_a_removed_image_method_is_explained(tmp_path: Path, status: int) -> Non
     own words besides.
     """
     made = prepared(tmp_path, make_file(tmp_path, "icon.png", PNG), **GAMES)
-    refusal = ApiError("Not Found.", status=status, reason="notFound", message="Not Found")
-    with pytest.raises(ApiError, match=r"Not Found\..*removed the method.*Play Console") as caught:
+    refusal = ApiError(
+        "Not Found.", status=status, reason="notFound", message="Not Found"
+    )
+    with pytest.raises(
+        ApiError, match=r"Not Found\..*removed the method.*Play Console"
+    ) as caught:
         run(made, response=lambda step: refusal if isinstance(step, Upload) else None)
     assert (caught.value.status, caught.value.message) == (status, "Not Found")
 
@@ -97,7 +105,10 @@ def test_each_file_goes_where_its_kind_belongs(tmp_path: Path) -> None:
     their own limits.
     """
     made = prepared(
-        tmp_path, build(tmp_path, "a.bin", "bundle"), build(tmp_path, "b.bin", "apk"), **SHARING
+        tmp_path,
+        build(tmp_path, "a.bin", "bundle"),
+        build(tmp_path, "b.bin", "apk"),
+        **SHARING,
     )
     first, second = uploads(made)
     root = "/upload/androidpublisher/v3/applications/internalappsharing/com.example.app/artifacts/"
@@ -116,7 +127,10 @@ def test_links_fingerprint_and_digest_are_outputs(tmp_path: Path) -> None:
     digest.
     """
     made = prepared(
-        tmp_path, build(tmp_path, "a.apk", "apk"), build(tmp_path, "b.apk", "apk"), **SHARING
+        tmp_path,
+        build(tmp_path, "a.apk", "apk"),
+        build(tmp_path, "b.apk", "apk"),
+        **SHARING,
     )
     resource = {
         "downloadUrl": "https://play.google.com/x",
@@ -164,7 +178,9 @@ def test_package_goes_as_documented(tmp_path: Path, comment: bytes) -> None:
     assert upload.endpoint.session_lifetime == timedelta(days=3)
     assert upload.media_type == "application/zip"
     assert upload.metadata == {"deployment": "d1", "package_title": "System 1.2"}
-    assert made.scopes == ("https://www.googleapis.com/auth/android_partner_over_the_air",)
+    assert made.scopes == (
+        "https://www.googleapis.com/auth/android_partner_over_the_air",
+    )
 
 
 def test_end_of_a_large_package_is_found_without_reading_it(tmp_path: Path) -> None:
@@ -177,7 +193,8 @@ def test_end_of_a_large_package_is_found_without_reading_it(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"text", archive()[:-1], archive() + b"x", archive()[4:], b"PK\x03\x04"]
+    "content",
+    [b"", b"text", archive()[:-1], archive() + b"x", archive()[4:], b"PK\x03\x04"],
 )
 def test_what_is_no_whole_zip_is_refused(tmp_path: Path, content: bytes) -> None:
     """An empty file, another format, a truncated or lengthened zip is refused."""
@@ -241,7 +258,9 @@ def test_the_id_is_the_name_of_the_one_new_package(
         (None, ""),
     ],
 )
-def test_only_a_stated_failure_is_one(tmp_path: Path, details: object, reason: str) -> None:
+def test_only_a_stated_failure_is_one(
+    tmp_path: Path, details: object, reason: str
+) -> None:
     """What the service does not call failed is a success, and whatever it says instead of a reason
     stays short.
     """

@@ -16,7 +16,9 @@ from uploader.errors import ProtocolError
 from uploader.services import catalogue
 
 SIMPLE, RESERVED = "/v1/b/{name}/o", "/v1/{+name}:upload"
-texts = st.text(alphabet=st.sampled_from("aZ9._-~ /%:?#[]@!$&'()*+,;=\\üé%2F%2e\n"), max_size=20)
+texts = st.text(
+    alphabet=st.sampled_from("aZ9._-~ /%:?#[]@!$&'()*+,;=\\üé%2F%2e\n"), max_size=20
+)
 
 
 @pytest.mark.parametrize("template", [SIMPLE, RESERVED])
@@ -35,7 +37,9 @@ def test_accepted_values_expand_as_rfc_6570_says(template: str, value: str) -> N
 
 @pytest.mark.parametrize("template", [SIMPLE, RESERVED])
 @pytest.mark.parametrize("value", ["..", ".", "a/../b", "%2e%2e", "%252e%252e"])
-def test_an_id_that_a_service_names_stays_in_its_place_too(template: str, value: str) -> None:
+def test_an_id_that_a_service_names_stays_in_its_place_too(
+    template: str, value: str
+) -> None:
     """An id from an answer was never an input; no path is made of one that leads to another."""
     with pytest.raises(ProtocolError):
         catalogue.expand(template, {"name": value})
@@ -79,7 +83,9 @@ def test_accepted_values_stay_in_their_place(template: str, value: str) -> None:
         (RESERVED, "a%0d%0ab", "control"),
     ],
 )
-def test_values_that_lead_elsewhere_are_refused(template: str, value: str, why: str) -> None:
+def test_values_that_lead_elsewhere_are_refused(
+    template: str, value: str, why: str
+) -> None:
     """A value that is empty, holds dots as a segment, ? or #, or a control character is refused
     with the reason.
     """

@@ -7,7 +7,15 @@ from __future__ import annotations
 import pytest
 
 from tests.support.scripted_transport import finished, says, scripted, started, stored
-from tests.support.transfer_harness import DIALECTS, GRANULE, Bench, data_of, emulated, fault, job
+from tests.support.transfer_harness import (
+    DIALECTS,
+    GRANULE,
+    Bench,
+    data_of,
+    emulated,
+    fault,
+    job,
+)
 from uploader.services.base import Dialect
 
 DATA = data_of(2 * GRANULE + 500)
@@ -28,14 +36,18 @@ def test_one_request_is_stored_identical(protocol: str, size: int) -> None:
     """Every edge of a size, in one request, is stored as it was."""
     data = data_of(size)
     with emulated(protocol=protocol) as bench:
-        result = bench.send(job(data, metadata={"name": "x"} if protocol == "multipart" else None))
+        result = bench.send(
+            job(data, metadata={"name": "x"} if protocol == "multipart" else None)
+        )
         assert (result.error, bench.stored(), bench.count(protocol)) == ("", [data], 1)
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_the_token_goes_with_every_request_of_a_session(dialect: Dialect) -> None:
     """Start, bytes, question: each bears the token, as from Google's own clients."""
-    with scripted(started(dialect), says(503), stored(dialect, 5), finished(dialect)) as server:
+    with scripted(
+        started(dialect), says(503), stored(dialect, 5), finished(dialect)
+    ) as server:
         assert Bench(server.url).send(job(DATA, dialect)).error == ""
     assert [request.headers["authorization"] for request in server.requests] == [
         "Bearer token-0"
@@ -49,4 +61,8 @@ def test_the_documented_waits_have_their_milliseconds(dialect: Dialect) -> None:
         draws = iter([0.0, 0.5, 0.999])
         bench.client.policy.clock.fraction = lambda: next(draws)
         assert bench.send(job(DATA, dialect)).error == ""
-        assert bench.naps == [pytest.approx(1.0), pytest.approx(2.5), pytest.approx(4.999)]
+        assert bench.naps == [
+            pytest.approx(1.0),
+            pytest.approx(2.5),
+            pytest.approx(4.999),
+        ]

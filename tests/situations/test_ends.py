@@ -23,7 +23,13 @@ from tests.support.transfer_harness import (
     job,
 )
 from uploader.clock import Clock
-from uploader.errors import ApiError, IntegrityError, OutcomeUnknown, ProtocolError, TemporaryError
+from uploader.errors import (
+    ApiError,
+    IntegrityError,
+    OutcomeUnknown,
+    ProtocolError,
+    TemporaryError,
+)
 from uploader.inputs import JobRun
 from uploader.services.base import Dialect
 from uploader.state.journal import Journal
@@ -57,7 +63,9 @@ def test_an_undisturbed_upload_is_stored_once_and_identical(
 
 @BOTH
 @pytest.mark.parametrize(
-    "trouble", [{"do": "answer-lost"}, {"do": "status-after-effect", "status": 500}], ids=str
+    "trouble",
+    [{"do": "answer-lost"}, {"do": "status-after-effect", "status": 500}],
+    ids=str,
 )
 @pytest.mark.parametrize("chunk", [None, GRANULE])
 def test_the_file_is_never_uploaded_a_second_time(
@@ -70,7 +78,10 @@ def test_the_file_is_never_uploaded_a_second_time(
         result = bench.send(job(DATA, dialect))
         assert (result.error, bench.stored(), result.bytes_resent) == ("", [DATA], 0)
         assert bench.fired() == [trouble["do"]]
-        assert (result.id, bench.count(STEPS[dialect]["start"])) == (result.resource["id"], 1)
+        assert (result.id, bench.count(STEPS[dialect]["start"])) == (
+            result.resource["id"],
+            1,
+        )
 
 
 @BOTH
@@ -120,7 +131,9 @@ def test_a_session_found_lost_by_asking_is_begun_again(dialect: Dialect) -> None
 @BOTH
 @pytest.mark.parametrize("chunk", [None, GRANULE])
 @pytest.mark.parametrize(
-    "trouble", [{"do": "answer-lost"}, {"do": "status-after-effect", "status": 500}], ids=str
+    "trouble",
+    [{"do": "answer-lost"}, {"do": "status-after-effect", "status": 500}],
+    ids=str,
 )
 def test_what_may_be_there_is_not_begun_again(
     dialect: Dialect, trouble: dict[str, object], chunk: int | None
@@ -130,12 +143,17 @@ def test_what_may_be_there_is_not_begun_again(
     """
     step = STEPS[dialect]
     with emulated(
-        {"on": step["final"], **trouble}, fault(step["query"], "session-lost"), chunk=chunk
+        {"on": step["final"], **trouble},
+        fault(step["query"], "session-lost"),
+        chunk=chunk,
     ) as bench:
         result = bench.send(job(DATA, dialect, at_most_once=True))
         assert isinstance(result.failure, OutcomeUnknown)
         assert "forgot the upload session" in result.failure.cause
-        assert (bench.fired(), bench.stored()) == ([trouble["do"], "session-lost"], [DATA])
+        assert (bench.fired(), bench.stored()) == (
+            [trouble["do"], "session-lost"],
+            [DATA],
+        )
         assert bench.count(step["start"]) == 1
 
 
@@ -149,7 +167,8 @@ def test_what_may_be_there_and_nobody_can_ask_is_not_begun_again(
     """
     step = STEPS[dialect]
     with emulated(
-        fault(step["final"], "answer-lost"), fault(step["query"], "status", status=status, times=99)
+        fault(step["final"], "answer-lost"),
+        fault(step["query"], "status", status=status, times=99),
     ) as bench:
         result = bench.send(job(DATA, dialect, at_most_once=True))
         assert isinstance(result.failure, OutcomeUnknown)
@@ -158,7 +177,9 @@ def test_what_may_be_there_and_nobody_can_ask_is_not_begun_again(
 
 @BOTH
 @pytest.mark.parametrize("status", [408, 429])
-def test_what_was_turned_away_at_the_end_is_begun_again(dialect: Dialect, status: int) -> None:
+def test_what_was_turned_away_at_the_end_is_begun_again(
+    dialect: Dialect, status: int
+) -> None:
     """Everything was sent, and the answer says that nothing was done with it: the lost session
     leaves no doubt.
     """
@@ -180,7 +201,9 @@ def test_a_server_that_holds_a_part_has_ended_the_doubt(dialect: Dialect) -> Non
     """
     step = STEPS[dialect]
     lost = fault(step["put"], "session-lost", nth=2)
-    with emulated(fault(step["final"], "reset", after="end", stored=GRANULE), lost) as bench:
+    with emulated(
+        fault(step["final"], "reset", after="end", stored=GRANULE), lost
+    ) as bench:
         result = bench.send(job(DATA, dialect, at_most_once=True))
         assert (result.error, bench.stored(), bench.fired()) == (
             "",
@@ -208,14 +231,20 @@ def test_final_with_an_error_is_the_end(status: int) -> None:
     ) as bench:
         result = bench.send(job(DATA, "goog-upload"))
         assert isinstance(result.failure, ApiError)
-        assert (bench.fired(), bench.count("goog"), bench.stored()) == (["final-error"], 3, [])
+        assert (bench.fired(), bench.count("goog"), bench.stored()) == (
+            ["final-error"],
+            3,
+            [],
+        )
         assert "The upload has been rejected." in result.error
 
 
 def test_final_at_the_start_is_a_refusal() -> None:
     """A session that is over before it began was refused, whatever HTTP's status says."""
     refused = says(
-        200, b'{"error": {"message": "No such deployment."}}', "X-Goog-Upload-Status: final"
+        200,
+        b'{"error": {"message": "No such deployment."}}',
+        "X-Goog-Upload-Status: final",
     )
     with scripted(refused) as server:
         result = Bench(server.url).send(job(DATA, "goog-upload"))
@@ -224,7 +253,9 @@ def test_final_at_the_start_is_a_refusal() -> None:
 
 
 @BOTH
-def test_a_wrong_digest_is_found_when_completion_was_learnt_by_asking(dialect: Dialect) -> None:
+def test_a_wrong_digest_is_found_when_completion_was_learnt_by_asking(
+    dialect: Dialect,
+) -> None:
     """The resource that the question brings is checked like any other."""
     step = STEPS[dialect]
     with emulated(
@@ -240,7 +271,11 @@ def test_an_empty_answer_is_followed_by_the_question(dialect: Dialect) -> None:
     """The resource was lost on the way: asking returns it, and the upload is complete with it."""
     with emulated(fault(STEPS[dialect]["final"], "empty-body")) as bench:
         result = bench.send(job(DATA, dialect))
-        assert (result.error, bench.stored(), bench.fired()) == ("", [DATA], ["empty-body"])
+        assert (result.error, bench.stored(), bench.fired()) == (
+            "",
+            [DATA],
+            ["empty-body"],
+        )
         assert result.resource["sha256"] == result.sha256
 
 
@@ -253,7 +288,9 @@ def test_success_without_a_resource_is_none(dialect: Dialect, body: bytes) -> No
     assert isinstance(result.failure, TemporaryError)
     assert len(server.requests) == 3
     with scripted(started(dialect), *[finished(dialect, body)] * 3) as server:
-        result = Bench(server.url, max_retries=1).send(job(DATA, dialect, at_most_once=True))
+        result = Bench(server.url, max_retries=1).send(
+            job(DATA, dialect, at_most_once=True)
+        )
     assert isinstance(result.failure, OutcomeUnknown)
 
 
@@ -264,9 +301,14 @@ def test_one_nonsensical_answer_to_the_query_is_asked_about_again(
 ) -> None:
     """A proxy's page, an empty object or nothing may come between; the next answer settles it."""
     with scripted(
-        started(dialect), finished(dialect, body), finished(dialect, body), finished(dialect)
+        started(dialect),
+        finished(dialect, body),
+        finished(dialect, body),
+        finished(dialect),
     ) as server:
-        result = Bench(server.url).send(job(DATA, dialect, id_promised=True, at_most_once=True))
+        result = Bench(server.url).send(
+            job(DATA, dialect, id_promised=True, at_most_once=True)
+        )
     assert (result.error, result.id, len(server.requests)) == ("", "1", 4)
 
 
@@ -288,13 +330,19 @@ def test_nonsense_about_what_was_sent_whole_leaves_it_in_doubt(
 
 @BOTH
 @pytest.mark.parametrize("body", [b"{}", b'{"id": ""}', b'{"id": null, "kind": "x"}'])
-def test_a_success_without_the_promised_id_is_asked_again(dialect: Dialect, body: bytes) -> None:
+def test_a_success_without_the_promised_id_is_asked_again(
+    dialect: Dialect, body: bytes
+) -> None:
     """The offset query returns the resource that an answer left out; one without it is repeated."""
-    with scripted(started(dialect), finished(dialect, body), finished(dialect)) as server:
+    with scripted(
+        started(dialect), finished(dialect, body), finished(dialect)
+    ) as server:
         result = Bench(server.url).send(job(DATA, dialect, id_promised=True))
         assert (result.error, result.id, len(server.requests)) == ("", "1", 3)
     with scripted(started(dialect), *[finished(dialect, body)] * 3) as server:
-        result = Bench(server.url, max_retries=1).send(job(DATA, dialect, id_promised=True))
+        result = Bench(server.url, max_retries=1).send(
+            job(DATA, dialect, id_promised=True)
+        )
         assert isinstance(result.failure, TemporaryError)
         assert not result.id
 
@@ -323,7 +371,9 @@ def test_success_while_the_body_is_on_its_way_is_not_believed(dialect: Dialect) 
 
 @BOTH
 @pytest.mark.parametrize("lie", ["complete", "range beyond"])
-def test_after_a_rewind_only_what_was_sent_since_counts(dialect: Dialect, lie: str) -> None:
+def test_after_a_rewind_only_what_was_sent_since_counts(
+    dialect: Dialect, lie: str
+) -> None:
     """Everything was sent once, then the server held nothing: a success or a count that skips the
     rest is a lie.
     """
@@ -339,7 +389,9 @@ def test_after_a_rewind_only_what_was_sent_since_counts(dialect: Dialect, lie: s
 
 
 @BOTH
-def test_a_server_that_repeats_the_session_uri_reveals_nothing(dialect: Dialect) -> None:
+def test_a_server_that_repeats_the_session_uri_reveals_nothing(
+    dialect: Dialect,
+) -> None:
     """Some errors and resources hold the request's own address; whoever reads it could write into
     the session.
     """
@@ -349,7 +401,11 @@ def test_a_server_that_repeats_the_session_uri_reveals_nothing(dialect: Dialect)
     )
     uri = "{url}/s/SECRET-SESSION?upload_id=SECRET-ID"
     start = says(
-        200, b"", f"Location: {uri}", "X-Goog-Upload-Status: active", f"X-Goog-Upload-URL: {uri}"
+        200,
+        b"",
+        f"Location: {uri}",
+        "X-Goog-Upload-Status: active",
+        f"X-Goog-Upload-URL: {uri}",
     )
     with scripted(start, says(400, echo)) as server:
         result = Bench(server.url).send(job(DATA, dialect))
@@ -381,7 +437,9 @@ def test_a_failing_cancel_does_not_hide_the_cause(dialect: Dialect) -> None:
     """What ended the upload is the story, whatever happens to the good manners afterwards."""
     step = STEPS[dialect]
     with emulated(
-        fault(step["put"], "range-beyond"), fault(step["cancel"], "reset"), chunk=GRANULE
+        fault(step["put"], "range-beyond"),
+        fault(step["cancel"], "reset"),
+        chunk=GRANULE,
     ) as bench:
         assert isinstance(bench.send(job(DATA, dialect)).failure, ProtocolError)
         assert bench.fired() == ["range-beyond", "reset"]
@@ -390,6 +448,10 @@ def test_a_failing_cancel_does_not_hide_the_cause(dialect: Dialect) -> None:
 def journal(folder: Path) -> Journal:
     """The journal that a run and the next one share."""
     store = SealedStore(
-        folder / "state", b"lasting secret", "a@example.com", Clock(time.sleep), RecordingReporter()
+        folder / "state",
+        b"lasting secret",
+        "a@example.com",
+        Clock(time.sleep),
+        RecordingReporter(),
     )
     return Journal(store, JobRun("run"))

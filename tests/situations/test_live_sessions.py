@@ -10,7 +10,15 @@ import pytest
 
 from tests.situations.test_ends import journal
 from tests.support.scripted_transport import finished, says, scripted, started, stored
-from tests.support.transfer_harness import GRANULE, Bench, data_of, emulated, fault, job, on_disk
+from tests.support.transfer_harness import (
+    GRANULE,
+    Bench,
+    data_of,
+    emulated,
+    fault,
+    job,
+    on_disk,
+)
 from uploader.errors import ApiError, OutcomeUnknown, ProtocolError, TemporaryError
 from uploader.services.base import Dialect
 
@@ -41,7 +49,11 @@ def test_a_refused_request_of_a_live_session_is_followed_by_the_question(
             [],
             ["status"],
         )
-        assert (bench.count("goog.start"), bench.count("goog.query"), result.retries) == (1, 1, 1)
+        assert (
+            bench.count("goog.start"),
+            bench.count("goog.query"),
+            result.retries,
+        ) == (1, 1, 1)
 
 
 def test_a_refused_question_of_a_live_session_is_asked_again() -> None:
@@ -51,7 +63,11 @@ def test_a_refused_question_of_a_live_session_is_asked_again() -> None:
     refused = fault("goog.query", "status", status=409, headers=LIVES, times=2)
     with emulated(fault("goog.upload", "reset", after=GRANULE), refused) as bench:
         result = bench.send(job(DATA, B))
-        assert (result.error, bench.stored(), bench.naps) == ("", [DATA], [1.0, 2.0, 4.0])
+        assert (result.error, bench.stored(), bench.naps) == (
+            "",
+            [DATA],
+            [1.0, 2.0, 4.0],
+        )
 
 
 @pytest.mark.parametrize("status", [400, 404, 409, 412, 416])
@@ -89,7 +105,11 @@ def test_a_server_that_answers_everything_so_is_left() -> None:
         result = bench.send(job(DATA, B))
     assert isinstance(result.failure, ApiError)
     assert "Offset 7 is not where I am." in result.error
-    assert server.lines() == ["POST start", "POST upload, finalize", *["POST query"] * 5]
+    assert server.lines() == [
+        "POST start",
+        "POST upload, finalize",
+        *["POST query"] * 5,
+    ]
 
 
 def test_trouble_that_comes_last_is_temporary() -> None:
@@ -111,7 +131,9 @@ def test_a_live_session_may_not_go_back_twice() -> None:
         bench = Bench(server.url, chunk=GRANULE)
         result = bench.send(job(bytes(size), B))
     assert isinstance(result.failure, ProtocolError)
-    assert [one.headers.get("x-goog-upload-offset") for one in server.requests if one.body] == [
+    assert [
+        one.headers.get("x-goog-upload-offset") for one in server.requests if one.body
+    ] == [
         "0",
         str(GRANULE),
         str(2 * GRANULE),
@@ -151,7 +173,11 @@ def test_active_alone_that_was_not_true_is_found_by_the_next_chunk() -> None:
         bench = Bench(server.url, chunk=GRANULE)
         result = bench.send(job(data, B))
     assert (result.error, len(bench.reporter.warnings), bench.naps) == ("", 1, [])
-    sent = [(one.headers["x-goog-upload-offset"], one.body) for one in server.requests if one.body]
+    sent = [
+        (one.headers["x-goog-upload-offset"], one.body)
+        for one in server.requests
+        if one.body
+    ]
     assert sent[2:] == [
         ("1000", data[1000 : 1000 + GRANULE]),
         (str(1000 + GRANULE), data[1000 + GRANULE :]),
@@ -160,10 +186,17 @@ def test_active_alone_that_was_not_true_is_found_by_the_next_chunk() -> None:
 
 def test_active_alone_to_the_last_bytes_is_followed_by_the_question() -> None:
     """The upload was to be finished: whether it is, only the server knows."""
-    with scripted(started(B), says(200, b"", ACTIVE), stored(B, 100), finished(B)) as server:
+    with scripted(
+        started(B), says(200, b"", ACTIVE), stored(B, 100), finished(B)
+    ) as server:
         result = Bench(server.url).send(job(bytes(100), B))
     assert result.error == ""
-    assert server.lines() == ["POST start", "POST upload, finalize", "POST query", "POST finalize"]
+    assert server.lines() == [
+        "POST start",
+        "POST upload, finalize",
+        "POST query",
+        "POST finalize",
+    ]
 
 
 def test_a_start_without_a_status_is_tried_again() -> None:
@@ -192,7 +225,11 @@ def test_a_start_that_stays_without_a_status_ends_with_its_words() -> None:
 def test_a_start_that_the_upload_service_refuses_is_refused(status: str) -> None:
     """With a status header it is the service's word, and nothing is tried again."""
     refused = fault(
-        "goog.start", "status", status=400, headers={STATUS: status}, message="No deployment."
+        "goog.start",
+        "status",
+        status=400,
+        headers={STATUS: status},
+        message="No deployment.",
     )
     with emulated(refused) as bench:
         result = bench.send(job(DATA, B))
@@ -207,8 +244,16 @@ def test_a_question_whose_answer_has_the_size_alone_goes_on_from_there() -> None
     lost = fault("goog.query", "drop-header", name=STATUS)
     with emulated(fault("goog.upload", "reset", after=GRANULE), lost) as bench:
         result = bench.send(job(DATA, B))
-        assert (result.error, bench.stored(), bench.count("goog.query")) == ("", [DATA], 1)
-        assert (bench.naps, bench.count("goog.upload"), bench.count("goog.cancel")) == ([1.0], 2, 0)
+        assert (result.error, bench.stored(), bench.count("goog.query")) == (
+            "",
+            [DATA],
+            1,
+        )
+        assert (bench.naps, bench.count("goog.upload"), bench.count("goog.cancel")) == (
+            [1.0],
+            2,
+            0,
+        )
 
 
 def test_a_server_that_has_everything_and_never_says_so_leaves_a_doubt() -> None:

@@ -32,14 +32,20 @@ RECEIVED = "X-Goog-Upload-Size-Received"
 
 @BOTH
 @pytest.mark.parametrize("kept", [0, 43, GRANULE, 3 * GRANULE + 1])
-def test_a_connection_that_breaks_is_followed_by_the_question(dialect: Dialect, kept: int) -> None:
+def test_a_connection_that_breaks_is_followed_by_the_question(
+    dialect: Dialect, kept: int
+) -> None:
     """One wait, one question, and the rest from exactly where the server stands."""
-    with emulated(fault(STEPS[dialect]["put"], "reset", after=4 * GRANULE, stored=kept)) as bench:
+    with emulated(
+        fault(STEPS[dialect]["put"], "reset", after=4 * GRANULE, stored=kept)
+    ) as bench:
         result = bench.send(job(DATA, dialect))
         assert (result.error, bench.stored(), bench.naps) == ("", [DATA], [1.0])
         assert (bench.fired(), bench.count(STEPS[dialect]["query"])) == (["reset"], 1)
         assert bench.state()["sessions"][0]["bytes_repeated"] == 0
-        assert any(f"holds {format_size(kept)} of" in text for text in bench.reporter.infos)
+        assert any(
+            f"holds {format_size(kept)} of" in text for text in bench.reporter.infos
+        )
 
 
 @BOTH
@@ -48,10 +54,20 @@ def test_a_chunk_that_breaks_is_not_resent_blindly(dialect: Dialect, nth: int) -
     """The chunk was stored and its answer lost: the next request is the question, not the chunk
     again.
     """
-    with emulated(fault(STEPS[dialect]["put"], "answer-lost", nth=nth), chunk=GRANULE) as bench:
+    with emulated(
+        fault(STEPS[dialect]["put"], "answer-lost", nth=nth), chunk=GRANULE
+    ) as bench:
         result = bench.send(job(DATA, dialect))
-        assert (result.error, bench.stored(), bench.fired()) == ("", [DATA], ["answer-lost"])
-        assert (result.attempts, result.bytes_resent, bench.count(STEPS[dialect]["query"])) == (
+        assert (result.error, bench.stored(), bench.fired()) == (
+            "",
+            [DATA],
+            ["answer-lost"],
+        )
+        assert (
+            result.attempts,
+            result.bytes_resent,
+            bench.count(STEPS[dialect]["query"]),
+        ) == (
             5,
             0,
             1,
@@ -60,14 +76,22 @@ def test_a_chunk_that_breaks_is_not_resent_blindly(dialect: Dialect, nth: int) -
 
 @BOTH
 @pytest.mark.parametrize("status", [500, 503])
-def test_an_error_in_the_middle_of_a_body_is_read(dialect: Dialect, status: int) -> None:
+def test_an_error_in_the_middle_of_a_body_is_read(
+    dialect: Dialect, status: int
+) -> None:
     """The answer is read behind the body, and the upload goes on where the server stands."""
     data = os.urandom(24 << 20)
     with emulated(
-        fault(STEPS[dialect]["put"], "status", after=GRANULE, status=status, retry_after=7)
+        fault(
+            STEPS[dialect]["put"], "status", after=GRANULE, status=status, retry_after=7
+        )
     ) as bench:
         result = bench.send(job(data, dialect))
-        assert (result.error, bench.stored() == [data], bench.fired()) == ("", True, ["status"])
+        assert (result.error, bench.stored() == [data], bench.fired()) == (
+            "",
+            True,
+            ["status"],
+        )
         assert bench.naps == ([7.0] if status == 503 else [1.0])
         assert result.timeline[0].text != f"{len(data)} bytes from 0"
 
@@ -76,7 +100,9 @@ def test_an_error_in_the_middle_of_a_body_is_read(dialect: Dialect, status: int)
 def test_a_refusal_in_the_middle_of_a_body_is_the_end(dialect: Dialect) -> None:
     """A 403 that comes while the body is being sent is reported in the server's words."""
     with emulated(
-        fault(STEPS[dialect]["put"], "status", after=GRANULE, status=403, message="Quota.")
+        fault(
+            STEPS[dialect]["put"], "status", after=GRANULE, status=403, message="Quota."
+        )
     ) as bench:
         result = bench.send(job(os.urandom(24 << 20), dialect))
         assert "Quota." in result.error
@@ -89,7 +115,9 @@ def test_a_lost_error_is_revealed_by_the_question(dialect: Dialect) -> None:
     it.
     """
     refused = fault(STEPS[dialect]["query"], "status", status=403, message="Suspended.")
-    with emulated(fault(STEPS[dialect]["put"], "reset", after=GRANULE), refused) as bench:
+    with emulated(
+        fault(STEPS[dialect]["put"], "reset", after=GRANULE), refused
+    ) as bench:
         result = bench.send(job(DATA, dialect))
         assert "Suspended." in result.error
         assert (bench.fired(), bench.stored()) == (["reset", "status"], [])
@@ -99,15 +127,27 @@ def test_308_without_a_range_to_a_chunk_asks() -> None:
     """The chunk was stored; the silence about it costs a question and no bytes."""
     with emulated(fault("resumable.put", "no-range", nth=2), chunk=GRANULE) as bench:
         result = bench.send(job(DATA))
-        assert (result.error, bench.stored(), bench.fired()) == ("", [DATA], ["no-range"])
-        assert (result.bytes_resent, bench.count("resumable.query"), bench.naps) == (0, 1, [])
+        assert (result.error, bench.stored(), bench.fired()) == (
+            "",
+            [DATA],
+            ["no-range"],
+        )
+        assert (result.bytes_resent, bench.count("resumable.query"), bench.naps) == (
+            0,
+            1,
+            [],
+        )
 
 
 def test_308_without_a_range_to_the_question_means_nothing_is_stored() -> None:
     """The upload begins at byte 0 again, in the same session."""
     with emulated(fault("resumable.put", "reset", after=GRANULE, stored=0)) as bench:
         result = bench.send(job(DATA))
-        assert (result.error, bench.stored(), bench.count("resumable.start")) == ("", [DATA], 1)
+        assert (result.error, bench.stored(), bench.count("resumable.start")) == (
+            "",
+            [DATA],
+            1,
+        )
         assert any("holds 0 B of" in text for text in bench.reporter.infos)
 
 
@@ -132,7 +172,11 @@ def test_a_chunk_stored_in_part_is_continued_at_the_servers_offset(
         fault(STEPS[dialect]["put"], "short-store", stored=kept, nth=2), chunk=GRANULE
     ) as bench:
         result = bench.send(job(DATA, dialect))
-        assert (result.error, bench.stored(), bench.fired()) == ("", [DATA], ["short-store"])
+        assert (result.error, bench.stored(), bench.fired()) == (
+            "",
+            [DATA],
+            ["short-store"],
+        )
         assert result.bytes_resent == GRANULE - kept
 
 
@@ -142,7 +186,9 @@ def test_a_server_that_takes_little_each_time_is_not_sent_everything_each_time(
 ) -> None:
     """After a partial store `auto` goes on in chunks: what is sent again stays in proportion."""
     data = os.urandom(20 << 20)
-    with emulated(fault(STEPS[dialect]["put"], "short-store", stored=GRANULE, times=4)) as bench:
+    with emulated(
+        fault(STEPS[dialect]["put"], "short-store", stored=GRANULE, times=4)
+    ) as bench:
         result = bench.send(job(data, dialect))
         assert (result.error, bench.stored() == [data], bench.fired()) == (
             "",
@@ -160,20 +206,31 @@ def test_a_server_that_keeps_one_byte_of_each_request_is_given_up(
     dialect: Dialect, kind: str
 ) -> None:
     """Such progress would end only after as many requests as the file has bytes."""
-    with emulated(fault(STEPS[dialect]["put"], kind, stored=1, times=1000), chunk=GRANULE) as bench:
+    with emulated(
+        fault(STEPS[dialect]["put"], kind, stored=1, times=1000), chunk=GRANULE
+    ) as bench:
         result = bench.send(job(DATA, dialect))
-        assert (isinstance(result.failure, TemporaryError), bench.stored()) == (True, [])
+        assert (isinstance(result.failure, TemporaryError), bench.stored()) == (
+            True,
+            [],
+        )
         assert bench.count("upload") < 20
 
 
 @BOTH
-def test_an_offset_that_goes_back_is_accepted_once_with_a_warning(dialect: Dialect) -> None:
+def test_an_offset_that_goes_back_is_accepted_once_with_a_warning(
+    dialect: Dialect,
+) -> None:
     """The server really lost bytes: they are sent again, and people hear of it."""
     with emulated(
         fault(STEPS[dialect]["put"], "range-backward", to=GRANULE, nth=3), chunk=GRANULE
     ) as bench:
         result = bench.send(job(DATA, dialect))
-        assert (result.error, bench.stored(), bench.fired()) == ("", [DATA], ["range-backward"])
+        assert (result.error, bench.stored(), bench.fired()) == (
+            "",
+            [DATA],
+            ["range-backward"],
+        )
         assert len(bench.reporter.warnings) == 1
         assert "went back" in bench.reporter.warnings[0]
         assert result.bytes_resent == 2 * GRANULE
@@ -202,7 +259,9 @@ def test_an_offset_that_goes_back_again_is_a_protocol_error(dialect: Dialect) ->
 @BOTH
 def test_an_offset_beyond_what_was_sent_is_a_protocol_error(dialect: Dialect) -> None:
     """To believe it would leave a hole; the session is cancelled and nothing is finished."""
-    with emulated(fault(STEPS[dialect]["put"], "range-beyond", by=1), chunk=GRANULE) as bench:
+    with emulated(
+        fault(STEPS[dialect]["put"], "range-beyond", by=1), chunk=GRANULE
+    ) as bench:
         result = bench.send(job(DATA, dialect))
         assert isinstance(result.failure, ProtocolError)
         assert (bench.fired(), bench.stored()) == (["range-beyond"], [])
@@ -212,7 +271,9 @@ def test_an_offset_beyond_what_was_sent_is_a_protocol_error(dialect: Dialect) ->
 @pytest.mark.parametrize("start", [1, 42])
 def test_a_range_that_does_not_begin_at_0_is_a_protocol_error(start: int) -> None:
     """Bytes 1 to 42 are no prefix of the file."""
-    with emulated(fault("resumable.put", "range-from", start=start), chunk=GRANULE) as bench:
+    with emulated(
+        fault("resumable.put", "range-from", start=start), chunk=GRANULE
+    ) as bench:
         result = bench.send(job(DATA))
         assert isinstance(result.failure, ProtocolError)
         assert (bench.fired(), bench.stored(), bench.count("resumable.cancel")) == (
@@ -233,9 +294,15 @@ def test_success_before_the_end_is_a_protocol_error(dialect: Dialect) -> None:
 
 def test_308_with_a_location_is_no_redirect() -> None:
     """The next chunk goes to the session, not to the address beside the Range."""
-    with emulated(fault("resumable.put", "redirect-308", times=4), chunk=GRANULE) as bench:
+    with emulated(
+        fault("resumable.put", "redirect-308", times=4), chunk=GRANULE
+    ) as bench:
         result = bench.send(job(DATA))
-        assert (result.error, bench.stored(), bench.fired()) == ("", [DATA], ["redirect-308"] * 4)
+        assert (result.error, bench.stored(), bench.fired()) == (
+            "",
+            [DATA],
+            ["redirect-308"] * 4,
+        )
         assert bench.count("any") == 6
 
 
@@ -280,7 +347,9 @@ def test_a_chunk_answered_without_a_status_is_followed_by_the_question() -> None
     """A page with 200 in place of the service's answer does not move the upload; the question
     does.
     """
-    with emulated(fault("goog.upload", "html", status=200, nth=2), chunk=GRANULE) as bench:
+    with emulated(
+        fault("goog.upload", "html", status=200, nth=2), chunk=GRANULE
+    ) as bench:
         result = bench.send(job(DATA, "goog-upload"))
         assert (result.error, bench.stored(), bench.fired(), result.bytes_resent) == (
             "",

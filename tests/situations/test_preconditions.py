@@ -41,7 +41,11 @@ def job(data: bytes = DATA, **state: str) -> Upload:
         "lookup": OBJECT,
     }
     return upload_of(
-        in_memory(data), metadata={"name": "app.bin"}, query=query, idempotent=True, **place
+        in_memory(data),
+        metadata={"name": "app.bin"},
+        query=query,
+        idempotent=True,
+        **place,
     )
 
 
@@ -61,28 +65,46 @@ def is_unknown(result: FileResult, *words: str) -> None:
     """Exit code 4, no id, and words that say both: what was refused, and what is not known."""
     assert isinstance(result.failure, OutcomeUnknown)
     assert (result.failure.exit_code, result.id, result.resource) == (4, "", {})
-    for word in ("It is not known whether app.bin was stored", "412", "pre-conditions", *words):
+    for word in (
+        "It is not known whether app.bin was stored",
+        "412",
+        "pre-conditions",
+        *words,
+    ):
         assert word in result.error
 
 
 @ONE_REQUEST
 @pytest.mark.parametrize(
-    "trouble", [{"do": "answer-lost"}, {"do": "status-after-effect", "status": 503}], ids=str
+    "trouble",
+    [{"do": "answer-lost"}, {"do": "status-after-effect", "status": 503}],
+    ids=str,
 )
-def test_a_lost_answer_is_found_in_the_object(protocol: str, trouble: dict[str, Any]) -> None:
+def test_a_lost_answer_is_found_in_the_object(
+    protocol: str, trouble: dict[str, Any]
+) -> None:
     """Tried again, refused with 412, looked up: the first try did it, and nothing was written
     twice.
     """
     with emulated({"on": protocol, **trouble}, protocol=protocol) as bench:
         result = bench.send(job())
-        assert (result.error, bench.naps, result.attempts, bench.count(GET)) == ("", [1.0], 2, 1)
+        assert (result.error, bench.naps, result.attempts, bench.count(GET)) == (
+            "",
+            [1.0],
+            2,
+            1,
+        )
         assert (bench.stored(), result.id) == ([DATA], held(bench)["id"])
         assert any("holds exactly the bytes" in text for text in bench.reporter.infos)
 
 
 @ONE_REQUEST
-@pytest.mark.parametrize("trouble", [{"do": "status", "status": 503}, NOT_STORED], ids=str)
-def test_a_try_that_had_no_effect_is_repeated(protocol: str, trouble: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "trouble", [{"do": "status", "status": 503}, NOT_STORED], ids=str
+)
+def test_a_try_that_had_no_effect_is_repeated(
+    protocol: str, trouble: dict[str, Any]
+) -> None:
     """The second try is obeyed, so there is nothing to look up."""
     with emulated({"on": protocol, **trouble}, protocol=protocol) as bench:
         result = bench.send(job())
@@ -149,7 +171,11 @@ def test_a_precondition_that_still_holds_lets_the_repeat_through() -> None:
         emulator.faults.add([fault("simple", "answer-lost")])
         bench = Bench(emulator, protocol="simple")
         result = bench.send(job(ifMetagenerationMatch="1"))
-        assert (result.error, bench.stored(), bench.count(GET)) == ("", [FOREIGN, DATA, DATA], 0)
+        assert (result.error, bench.stored(), bench.count(GET)) == (
+            "",
+            [FOREIGN, DATA, DATA],
+            0,
+        )
 
 
 def test_an_object_that_nobody_replaced_is_no_success() -> None:
@@ -160,7 +186,9 @@ def test_an_object_that_nobody_replaced_is_no_success() -> None:
         before = put_there(emulator, DATA)
         emulator.faults.add([{"on": "simple", **NOT_STORED}])
         bench = Bench(emulator, protocol="simple")
-        result = bench.send(job(ifGenerationMatch=before["generation"], ifMetagenerationMatch="9"))
+        result = bench.send(
+            job(ifGenerationMatch=before["generation"], ifMetagenerationMatch="9")
+        )
         is_unknown(result, "still the one that was to be replaced")
 
 
@@ -171,10 +199,16 @@ def test_an_object_that_nobody_replaced_is_no_success() -> None:
             {"do": "status", "status": 403, "message": "No storage.objects.get."},
             "No storage.objects.get.",
         ),
-        ({"do": "status", "status": 404, "message": "No such object."}, "No such object."),
+        (
+            {"do": "status", "status": 404, "message": "No such object."},
+            "No such object.",
+        ),
         ({"do": "status", "status": 503, "times": 99}, "503"),
         ({"do": "reset", "times": 99}, "reset"),
-        ({"do": "replace-body", "body": '{"id": "1", "size": "524293"}'}, "states no digest"),
+        (
+            {"do": "replace-body", "body": '{"id": "1", "size": "524293"}'},
+            "states no digest",
+        ),
         ({"do": "html", "status": 200, "times": 99}, "not a JSON object"),
         ({"do": "empty-body", "times": 99}, "the answer is empty"),
         ({"do": "wrong-digest"}, "but what was sent has"),
@@ -217,7 +251,9 @@ def test_the_look_is_tried_again(trouble: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("forgotten", [404, 410])
-def test_a_session_that_was_forgotten_after_its_work_is_looked_up(forgotten: int) -> None:
+def test_a_session_that_was_forgotten_after_its_work_is_looked_up(
+    forgotten: int,
+) -> None:
     """The last answer was lost, then the session; the new one is refused with 412, and the object
     tells.
     """
@@ -259,7 +295,9 @@ def test_a_session_that_lost_a_part_leaves_no_doubt() -> None:
 
 
 @pytest.mark.parametrize("content", [DATA, FOREIGN], ids=["own", "foreign"])
-def test_the_next_run_looks_up_what_the_last_one_may_have_stored(content: bytes) -> None:
+def test_the_next_run_looks_up_what_the_last_one_may_have_stored(
+    content: bytes,
+) -> None:
     """The last run could not learn how its session ended, and by now it is forgotten: the object
     tells the next run.
     """

@@ -30,37 +30,64 @@ DATA = data_of(4 * GRANULE + 5)
 
 def test_an_expired_token_is_renewed_and_the_offset_asked(dialect: Dialect) -> None:
     """401 to the second chunk: a fresh token, a question, and the rest, without a wait."""
-    with emulated(fault(STEPS[dialect]["put"], "token-expired", nth=2), chunk=GRANULE) as bench:
+    with emulated(
+        fault(STEPS[dialect]["put"], "token-expired", nth=2), chunk=GRANULE
+    ) as bench:
         result = bench.send(job(DATA, dialect))
-        assert (result.error, bench.stored(), bench.fired()) == ("", [DATA], ["token-expired"])
-        assert (bench.login.renewals, bench.count(STEPS[dialect]["query"]), bench.naps) == (
+        assert (result.error, bench.stored(), bench.fired()) == (
+            "",
+            [DATA],
+            ["token-expired"],
+        )
+        assert (
+            bench.login.renewals,
+            bench.count(STEPS[dialect]["query"]),
+            bench.naps,
+        ) == (
             1,
             1,
             [],
         )
 
 
-def test_a_token_that_expires_in_mid_body_costs_no_second_body(dialect: Dialect) -> None:
+def test_a_token_that_expires_in_mid_body_costs_no_second_body(
+    dialect: Dialect,
+) -> None:
     """The 401 comes while the body is on its way; the body is not sent again before the offset is
     known.
     """
-    with emulated(fault(STEPS[dialect]["put"], "token-expired", after=2 * GRANULE)) as bench:
+    with emulated(
+        fault(STEPS[dialect]["put"], "token-expired", after=2 * GRANULE)
+    ) as bench:
         result = bench.send(job(DATA, dialect))
-        assert (result.error, bench.stored(), bench.fired()) == ("", [DATA], ["token-expired"])
+        assert (result.error, bench.stored(), bench.fired()) == (
+            "",
+            [DATA],
+            ["token-expired"],
+        )
         assert bench.state()["sessions"][0]["bytes_repeated"] == 0
 
 
-def test_the_token_is_renewed_once_for_each_stretch_of_progress(dialect: Dialect) -> None:
+def test_the_token_is_renewed_once_for_each_stretch_of_progress(
+    dialect: Dialect,
+) -> None:
     """Every chunk may find the token expired, as long as the one before it was stored."""
     with emulated(
-        *([fault(STEPS[dialect]["put"], "token-expired", nth=nth) for nth in (1, 3, 5)]),
+        *(
+            [
+                fault(STEPS[dialect]["put"], "token-expired", nth=nth)
+                for nth in (1, 3, 5)
+            ]
+        ),
         chunk=GRANULE,
     ) as bench:
         result = bench.send(job(DATA, dialect))
         assert (result.error, bench.stored(), bench.login.renewals) == ("", [DATA], 3)
 
 
-def test_a_second_401_without_progress_is_about_the_credentials(dialect: Dialect) -> None:
+def test_a_second_401_without_progress_is_about_the_credentials(
+    dialect: Dialect,
+) -> None:
     """The fresh token is not accepted either: exit code 3, and no loop."""
     step = STEPS[dialect]
     with emulated(
@@ -68,14 +95,19 @@ def test_a_second_401_without_progress_is_about_the_credentials(dialect: Dialect
     ) as bench:
         result = bench.send(job(DATA, dialect))
         assert isinstance(result.failure, CredentialsError)
-        assert (result.failure.exit_code, bench.login.renewals, bench.stored()) == (3, 1, [])
+        assert (result.failure.exit_code, bench.login.renewals, bench.stored()) == (
+            3,
+            1,
+            [],
+        )
 
 
 @pytest.mark.parametrize("reason", ["rateLimitExceeded", "userRateLimitExceeded"])
 def test_a_rate_limit_is_waited_out(dialect: Dialect, reason: str) -> None:
     """403 with one of two reasons: wait, ask, go on."""
     with emulated(
-        fault(STEPS[dialect]["put"], "status", status=403, reason=reason, nth=2), chunk=GRANULE
+        fault(STEPS[dialect]["put"], "status", status=403, reason=reason, nth=2),
+        chunk=GRANULE,
     ) as bench:
         result = bench.send(job(DATA, dialect))
         assert (result.error, bench.stored(), bench.naps) == ("", [DATA], [1.0])
@@ -83,12 +115,14 @@ def test_a_rate_limit_is_waited_out(dialect: Dialect, reason: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "reason", ["forbidden", "insufficientPermissions", "dailyLimitExceeded", "quotaExceeded"]
+    "reason",
+    ["forbidden", "insufficientPermissions", "dailyLimitExceeded", "quotaExceeded"],
 )
 def test_any_other_403_is_the_end(dialect: Dialect, reason: str) -> None:
     """What is not permitted now is not permitted a second later."""
     with emulated(
-        fault(STEPS[dialect]["put"], "status", status=403, reason=reason, nth=2), chunk=GRANULE
+        fault(STEPS[dialect]["put"], "status", status=403, reason=reason, nth=2),
+        chunk=GRANULE,
     ) as bench:
         result = bench.send(job(DATA, dialect))
         assert isinstance(result.failure, ApiError)
@@ -118,7 +152,8 @@ def test_a_quota_of_the_day_is_not_waited_for(dialect: Dialect, status: int) -> 
 def test_without_a_wish_the_schedule_is_waited(dialect: Dialect, status: int) -> None:
     """408, 429 and 503 without Retry-After: the first wait of the schedule, then the question."""
     with emulated(
-        fault(STEPS[dialect]["put"], "status", status=status, after="end", nth=2), chunk=GRANULE
+        fault(STEPS[dialect]["put"], "status", status=status, after="end", nth=2),
+        chunk=GRANULE,
     ) as bench:
         result = bench.send(job(DATA, dialect))
         assert (result.error, bench.stored(), bench.naps) == ("", [DATA], [1.0])
@@ -144,7 +179,8 @@ def test_the_servers_wish_is_waited(
 ) -> None:
     """Seconds or a date, five minutes at most; nonsense leaves the schedule as it is."""
     with emulated(
-        fault(STEPS[dialect]["put"], "status", status=status, retry_after=wish), chunk=GRANULE
+        fault(STEPS[dialect]["put"], "status", status=status, retry_after=wish),
+        chunk=GRANULE,
     ) as bench:
         result = bench.send(job(DATA, dialect))
         assert (result.error, bench.stored(), bench.naps) == ("", [DATA], [waited])
@@ -163,7 +199,8 @@ def test_the_servers_wish_counts_as_a_retry(dialect: Dialect) -> None:
 def test_a_wait_that_would_pass_the_deadline_is_not_begun(dialect: Dialect) -> None:
     """The run ends at once with exit code 75 instead of sleeping into its deadline."""
     with emulated(
-        fault(STEPS[dialect]["put"], "status", status=503, retry_after=200), retry_deadline=150
+        fault(STEPS[dialect]["put"], "status", status=503, retry_after=200),
+        retry_deadline=150,
     ) as bench:
         result = bench.send(job(DATA, dialect))
         assert isinstance(result.failure, TemporaryError)
@@ -190,7 +227,8 @@ def test_without_progress_the_budget_is_spent(dialect: Dialect) -> None:
     session stays.
     """
     with emulated(
-        fault(STEPS[dialect]["put"], "status", status=500, times=99, nth=3), chunk=GRANULE
+        fault(STEPS[dialect]["put"], "status", status=500, times=99, nth=3),
+        chunk=GRANULE,
     ) as bench:
         result = bench.send(job(DATA, dialect))
         assert isinstance(result.failure, TemporaryError)
@@ -219,7 +257,11 @@ def test_a_server_that_stops_reading_is_left_and_asked(dialect: Dialect) -> None
         fault(STEPS[dialect]["put"], "stall", after=GRANULE, seconds=30), stall=1.0
     ) as bench:
         result = bench.send(job(data, dialect))
-        assert (result.error, bench.stored() == [data], bench.fired()) == ("", True, ["stall"])
+        assert (result.error, bench.stored() == [data], bench.fired()) == (
+            "",
+            True,
+            ["stall"],
+        )
         assert bench.naps == [1.0]
         assert bench.count(STEPS[dialect]["query"]) == 1
 
@@ -229,20 +271,36 @@ def test_a_slow_finalise_is_waited_for(dialect: Dialect) -> None:
     asked for.
     """
     with emulated(
-        fault(STEPS[dialect]["final"], "slow-answer", seconds=0.6), stall=0.3, finalize=10
+        fault(STEPS[dialect]["final"], "slow-answer", seconds=0.6),
+        stall=0.3,
+        finalize=10,
     ) as bench:
         result = bench.send(job(DATA, dialect))
-        assert (result.error, bench.stored(), bench.fired()) == ("", [DATA], ["slow-answer"])
-        assert (bench.naps, result.attempts, bench.count(STEPS[dialect]["query"])) == ([], 1, 0)
+        assert (result.error, bench.stored(), bench.fired()) == (
+            "",
+            [DATA],
+            ["slow-answer"],
+        )
+        assert (bench.naps, result.attempts, bench.count(STEPS[dialect]["query"])) == (
+            [],
+            1,
+            0,
+        )
 
 
 def test_after_the_finalise_timeout_the_offset_is_asked(dialect: Dialect) -> None:
     """The answer takes too long: the question hears that the upload is complete, and no byte goes
     twice.
     """
-    with emulated(fault(STEPS[dialect]["final"], "slow-answer", seconds=30), finalize=0.3) as bench:
+    with emulated(
+        fault(STEPS[dialect]["final"], "slow-answer", seconds=30), finalize=0.3
+    ) as bench:
         result = bench.send(job(DATA, dialect))
-        assert (result.error, bench.stored(), bench.fired()) == ("", [DATA], ["slow-answer"])
+        assert (result.error, bench.stored(), bench.fired()) == (
+            "",
+            [DATA],
+            ["slow-answer"],
+        )
         assert (bench.naps, result.attempts, result.bytes_resent) == ([1.0], 1, 0)
 
 

@@ -25,14 +25,21 @@ ONE_REQUEST = pytest.mark.parametrize("protocol", ["simple", "multipart"])
     ],
     ids=str,
 )
-def test_what_may_have_arrived_is_not_sent_twice(protocol: str, trouble: dict[str, Any]) -> None:
+def test_what_may_have_arrived_is_not_sent_twice(
+    protocol: str, trouble: dict[str, Any]
+) -> None:
     """The method has an effect and the answer is lost: exit code 4, one request, and words that say
     so.
     """
     with emulated({"on": protocol, **trouble}, protocol=protocol) as bench:
         result = bench.send(job(DATA))
         assert isinstance(result.failure, OutcomeUnknown)
-        assert (result.failure.exit_code, bench.fired(), bench.count("upload"), bench.naps) == (
+        assert (
+            result.failure.exit_code,
+            bench.fired(),
+            bench.count("upload"),
+            bench.naps,
+        ) == (
             4,
             [trouble["do"]],
             1,
@@ -45,7 +52,9 @@ def test_what_may_have_arrived_is_not_sent_twice(protocol: str, trouble: dict[st
 @pytest.mark.parametrize(
     "trouble", [{"do": "answer-lost"}, {"do": "status", "status": 503}], ids=str
 )
-def test_a_request_that_replaces_is_repeated(protocol: str, trouble: dict[str, Any]) -> None:
+def test_a_request_that_replaces_is_repeated(
+    protocol: str, trouble: dict[str, Any]
+) -> None:
     """Where the same request twice leaves one effect, it is tried again after a wait."""
     with emulated({"on": protocol, **trouble}, protocol=protocol) as bench:
         result = bench.send(job(DATA, idempotent=True))
@@ -85,20 +94,31 @@ def test_a_request_that_surely_was_not_received_is_repeated(protocol: str) -> No
         )
 
 
-def test_an_early_error_before_a_close_is_about_a_request_that_was_not_received() -> None:
+def test_an_early_error_before_a_close_is_about_a_request_that_was_not_received() -> (
+    None
+):
     """The server answers 503 after the headers of 24 MiB and closes: it can't have the file."""
     refusal = says(503, b"{}", "Retry-After: 3")
-    with scripted(lambda peer: peer.sendall(refusal), says(200, b'{"id": "1"}')) as server:
+    with scripted(
+        lambda peer: peer.sendall(refusal), says(200, b'{"id": "1"}')
+    ) as server:
         bench = Bench(server.url, protocol="simple")
         result = bench.send(job(bytes(24 << 20)))
     assert (result.error, len(server.requests)) == ("", 2)
-    assert bench.naps in ([3.0], [1.0])  # where the answer was read, or was lost in the close
+    assert bench.naps in (
+        [3.0],
+        [1.0],
+    )  # where the answer was read, or was lost in the close
 
 
 @ONE_REQUEST
-def test_an_early_error_of_a_server_that_reads_on_leaves_it_in_doubt(protocol: str) -> None:
+def test_an_early_error_of_a_server_that_reads_on_leaves_it_in_doubt(
+    protocol: str,
+) -> None:
     """The answer is read behind the body, when the server could have all of it."""
-    with emulated(fault(protocol, "status", status=503, after=GRANULE), protocol=protocol) as bench:
+    with emulated(
+        fault(protocol, "status", status=503, after=GRANULE), protocol=protocol
+    ) as bench:
         result = bench.send(job(os.urandom(24 << 20)))
         assert isinstance(result.failure, OutcomeUnknown)
         assert (bench.fired(), bench.count("upload"), bench.naps) == (["status"], 1, [])
@@ -107,7 +127,9 @@ def test_an_early_error_of_a_server_that_reads_on_leaves_it_in_doubt(protocol: s
 @ONE_REQUEST
 def test_an_expired_token_is_renewed_once(protocol: str) -> None:
     """A 401 was turned away, so the request may be sent again with a fresh token."""
-    with emulated(fault(protocol, "token-expired", after="end"), protocol=protocol) as bench:
+    with emulated(
+        fault(protocol, "token-expired", after="end"), protocol=protocol
+    ) as bench:
         result = bench.send(job(DATA))
         assert (result.error, bench.stored(), bench.login.renewals, bench.naps) == (
             "",
@@ -132,9 +154,12 @@ def test_a_refusal_is_the_servers_word(protocol: str, status: int) -> None:
 
 @ONE_REQUEST
 @pytest.mark.parametrize(
-    "spoilt", [{"do": "html"}, {"do": "empty-body"}, {"do": "replace-body", "body": "{}"}]
+    "spoilt",
+    [{"do": "html"}, {"do": "empty-body"}, {"do": "replace-body", "body": "{}"}],
 )
-def test_success_without_a_resource_is_a_lost_answer(protocol: str, spoilt: dict[str, str]) -> None:
+def test_success_without_a_resource_is_a_lost_answer(
+    protocol: str, spoilt: dict[str, str]
+) -> None:
     """A page or nothing in place of the resource: sent again where that replaces, else nobody
     knows.
     """
@@ -163,7 +188,9 @@ WITHOUT_ID = [
 
 @ONE_REQUEST
 @pytest.mark.parametrize("body", WITHOUT_ID)
-def test_a_success_without_the_promised_id_is_a_lost_answer(protocol: str, body: bytes) -> None:
+def test_a_success_without_the_promised_id_is_a_lost_answer(
+    protocol: str, body: bytes
+) -> None:
     """A single request leaves nothing to ask: exit 4 and no id, instead of success with an empty
     one.
     """

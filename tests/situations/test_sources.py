@@ -67,7 +67,9 @@ def test_a_stream_of_unknown_size_arrives_whole(
         assert result.resource["sha256"] == result.sha256
 
 
-def test_a_stream_says_its_size_with_its_last_bytes(dialect: Dialect, tmp_path: Path) -> None:
+def test_a_stream_says_its_size_with_its_last_bytes(
+    dialect: Dialect, tmp_path: Path
+) -> None:
     """No length at the start, `*` for the total until the end is seen, and then the total."""
     responses = [started(dialect), stored(dialect, GRANULE), finished(dialect)]
     with scripted(*responses) as server, pipe(tmp_path, data_of(GRANULE + 5)) as stream:
@@ -77,14 +79,19 @@ def test_a_stream_says_its_size_with_its_last_bytes(dialect: Dialect, tmp_path: 
         & server.requests[0].headers.keys()
     )
     assert server.lines()[1:] == (
-        [f"PUT bytes 0-{GRANULE - 1}/*", f"PUT bytes {GRANULE}-{GRANULE + 4}/{GRANULE + 5}"]
+        [
+            f"PUT bytes 0-{GRANULE - 1}/*",
+            f"PUT bytes {GRANULE}-{GRANULE + 4}/{GRANULE + 5}",
+        ]
         if dialect == "content-range"
         else ["POST upload", "POST upload, finalize"]
     )
 
 
 @pytest.mark.parametrize("nth", [1, 3, 5])
-def test_a_stream_survives_an_interruption(dialect: Dialect, nth: int, tmp_path: Path) -> None:
+def test_a_stream_survives_an_interruption(
+    dialect: Dialect, nth: int, tmp_path: Path
+) -> None:
     """What the server has not confirmed is still held: it is sent again from the server's
     offset.
     """
@@ -95,14 +102,18 @@ def test_a_stream_survives_an_interruption(dialect: Dialect, nth: int, tmp_path:
         assert (result.error, bench.stored()) == ("", [DATA])
 
 
-def test_a_stream_is_asked_about_without_a_total(dialect: Dialect, tmp_path: Path) -> None:
+def test_a_stream_is_asked_about_without_a_total(
+    dialect: Dialect, tmp_path: Path
+) -> None:
     """`*/*`: a question with the total could finish an upload, and so is asked even when the end
     was seen.
     """
     responses = (started(dialect), silent, stored(dialect, 5), finished(dialect))
     with scripted(*responses) as server, pipe(tmp_path, b"0123456789") as stream:
         assert Bench(server.url).send(job(stream, dialect)).error == ""
-    assert server.lines()[2] == ("PUT bytes */*" if dialect == "content-range" else "POST query")
+    assert server.lines()[2] == (
+        "PUT bytes */*" if dialect == "content-range" else "POST query"
+    )
     assert server.requests[3].body == b"56789"
 
 
@@ -113,7 +124,9 @@ def test_a_stream_that_would_have_to_be_read_again_is_a_temporary_failure(
     told.
     """
     with (
-        emulated(fault(STEPS[dialect]["put"], "session-lost", nth=3), chunk=GRANULE) as bench,
+        emulated(
+            fault(STEPS[dialect]["put"], "session-lost", nth=3), chunk=GRANULE
+        ) as bench,
         pipe(tmp_path, DATA) as stream,
     ):
         result = bench.send(job(stream, dialect))

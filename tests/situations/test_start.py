@@ -17,7 +17,13 @@ from tests.support.transfer_harness import (
     fault,
     job,
 )
-from uploader.errors import ApiError, CredentialsError, ProtocolError, TemporaryError, UntrustedHost
+from uploader.errors import (
+    ApiError,
+    CredentialsError,
+    ProtocolError,
+    TemporaryError,
+    UntrustedHost,
+)
 from uploader.services.base import Dialect
 
 pytestmark = pytest.mark.parametrize("dialect", DIALECTS)
@@ -51,7 +57,9 @@ def test_a_start_that_fails_for_now_is_tried_again(
 
 def test_a_start_that_keeps_failing_is_temporary(dialect: Dialect) -> None:
     """Five waits, 31 s in all, then exit code 75."""
-    with emulated(fault(STEPS[dialect]["start"], "status", status=503, times=6)) as bench:
+    with emulated(
+        fault(STEPS[dialect]["start"], "status", status=503, times=6)
+    ) as bench:
         result = bench.send(job(DATA, dialect))
         assert isinstance(result.failure, TemporaryError)
         assert (result.failure.exit_code, bench.naps, bench.stored()) == (
@@ -67,7 +75,9 @@ def test_a_start_that_is_refused_fails_with_the_servers_words(
 ) -> None:
     """No second try, and the service's message reaches people."""
     said = {"message": "Not today.", "headers": {"X-Goog-Upload-Status": "final"}}
-    with emulated(fault(STEPS[dialect]["start"], "status", status=status, **said)) as bench:
+    with emulated(
+        fault(STEPS[dialect]["start"], "status", status=status, **said)
+    ) as bench:
         result = bench.send(job(DATA, dialect))
         assert isinstance(result.failure, ApiError)
         assert (result.failure.status, result.failure.exit_code) == (status, 4)
@@ -78,7 +88,9 @@ def test_a_start_that_is_refused_fails_with_the_servers_words(
 def test_a_start_without_a_valid_token_renews_it_once(dialect: Dialect) -> None:
     """401 fetches a fresh token; a second 401 is about the credentials, exit code 3."""
     for times, ending in ((1, None), (2, CredentialsError)):
-        with emulated(fault(STEPS[dialect]["start"], "token-expired", times=times)) as bench:
+        with emulated(
+            fault(STEPS[dialect]["start"], "token-expired", times=times)
+        ) as bench:
             result = bench.send(job(DATA, dialect))
             assert bench.fired() == ["token-expired"] * times
             assert (bench.login.renewals, bench.naps) == (1, [])
@@ -98,7 +110,9 @@ def test_a_start_without_a_valid_token_renews_it_once(dialect: Dialect) -> None:
 )
 def test_a_session_on_a_foreign_host_is_refused(dialect: Dialect, origin: str) -> None:
     """Neither the token nor a byte leaves for another scheme, host or port."""
-    with emulated(fault(STEPS[dialect]["start"], "foreign-session", origin=origin)) as bench:
+    with emulated(
+        fault(STEPS[dialect]["start"], "foreign-session", origin=origin)
+    ) as bench:
         result = bench.send(job(DATA, dialect))
         assert isinstance(result.failure, UntrustedHost)
         assert (bench.fired(), bench.count("upload"), result.attempts) == (
@@ -110,7 +124,12 @@ def test_a_session_on_a_foreign_host_is_refused(dialect: Dialect, origin: str) -
 
 
 @pytest.mark.parametrize(
-    "path", ["/drive/v3/files/1", "/upload/../drive/v3/files/1", "/upload/%2e%2e/drive/v3/files/1"]
+    "path",
+    [
+        "/drive/v3/files/1",
+        "/upload/../drive/v3/files/1",
+        "/upload/%2e%2e/drive/v3/files/1",
+    ],
 )
 def test_a_session_that_is_no_upload_is_refused(dialect: Dialect, path: str) -> None:
     """At Google's own hosts a PUT or a DELETE elsewhere would change or delete what the token may
@@ -135,7 +154,9 @@ def test_a_redirect_at_the_start_is_not_followed(dialect: Dialect, status: int) 
 
 
 @pytest.mark.parametrize("body", [b"", b"{}", b"<html>"])
-def test_a_start_without_a_session_is_tried_again(dialect: Dialect, body: bytes) -> None:
+def test_a_start_without_a_session_is_tried_again(
+    dialect: Dialect, body: bytes
+) -> None:
     """Success without an address to send to is none, and nothing was begun."""
     with scripted(says(200, body), started(dialect), finished(dialect)) as server:
         bench = Bench(server.url)
@@ -150,7 +171,11 @@ def test_a_session_at_a_long_address_is_refused(dialect: Dialect) -> None:
     """Beyond 8 KiB it is no session of Google's: not kept, not masked, never asked."""
     uri = "{url}/session?upload_id=" + "1" * 8200
     answer = says(
-        200, b"", "X-Goog-Upload-Status: active", f"Location: {uri}", f"X-Goog-Upload-URL: {uri}"
+        200,
+        b"",
+        "X-Goog-Upload-Status: active",
+        f"Location: {uri}",
+        f"X-Goog-Upload-URL: {uri}",
     )
     with scripted(answer) as server:
         bench = Bench(server.url)
@@ -162,7 +187,9 @@ def test_a_session_at_a_long_address_is_refused(dialect: Dialect) -> None:
 def test_a_relative_session_address_belongs_to_the_endpoint(dialect: Dialect) -> None:
     """`/session` and the address without a scheme lead back to the server that named them."""
     name = (
-        "Location: /session" if dialect == "content-range" else "X-Goog-Upload-URL: {host}/session"
+        "Location: /session"
+        if dialect == "content-range"
+        else "X-Goog-Upload-URL: {host}/session"
     )
     with scripted(b"", finished(dialect)) as server:
         host = server.url.removeprefix("http://")
@@ -170,4 +197,7 @@ def test_a_relative_session_address_belongs_to_the_endpoint(dialect: Dialect) ->
             200, b"", "X-Goog-Upload-Status: active", name.replace("{host}", host)
         )
         result = Bench(server.url).send(job(b"data", dialect))
-    assert (result.error, [one.target for one in server.requests][1]) == ("", "/session")
+    assert (result.error, [one.target for one in server.requests][1]) == (
+        "",
+        "/session",
+    )

@@ -19,16 +19,24 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__)
     parser.add_argument("--releases", type=int, default=1000)
     parser.add_argument(
-        "--minutes", type=float, default=60.0, help="end after so long, however many there were"
+        "--minutes",
+        type=float,
+        default=60.0,
+        help="end after so long, however many there were",
     )
     parser.add_argument(
-        "--children", type=int, default=20, help="every so many a release with real processes"
+        "--children",
+        type=int,
+        default=20,
+        help="every so many a release with real processes",
     )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--write", type=Path, help="the page to write")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="soak-") as folder:
-        chaos = soak(Path(folder), asked.seed, asked.releases, asked.minutes, asked.children)
+        chaos = soak(
+            Path(folder), asked.seed, asked.releases, asked.minutes, asked.children
+        )
     for line in chaos.ledger.wrong:
         sys.stdout.write(f"WRONG: {line}\n")
     if asked.write:
@@ -40,10 +48,14 @@ def page(ledger: Ledger, seed: int) -> str:
     """The figures in Markdown, a line each; sizes are in bytes, times in seconds."""
     figures = (figure.name for figure in fields(ledger) if figure.name != "began")
     lines = (f"- {name}: {getattr(ledger, name)}" for name in (*figures, "seconds"))
-    return "\n".join(["# Reliability", "", f"Seed {seed}, written by `make soak`.", "", *lines, ""])
+    return "\n".join(
+        ["# Reliability", "", f"Seed {seed}, written by `make soak`.", "", *lines, ""]
+    )
 
 
-def soak(folder: Path, seed: int, releases: int, minutes: float, children: int) -> Chaos:
+def soak(
+    folder: Path, seed: int, releases: int, minutes: float, children: int
+) -> Chaos:
     """So many releases, or as many as the minutes allow; every `children`-th with real
     processes.
     """

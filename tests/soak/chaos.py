@@ -63,10 +63,13 @@ class Ledger:
     def measure(self) -> None:
         """Writes down this process's memory and open files, after so many releases."""
         status = dict(
-            line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines()
+            line.split(":", 1)
+            for line in Path("/proc/self/status").read_text().splitlines()
         )
         self.memory.append((self.releases, int(status["VmRSS"].split()[0]) * 1024))
-        self.descriptors.append((self.releases, len(list(Path("/proc/self/fd").iterdir()))))
+        self.descriptors.append(
+            (self.releases, len(list(Path("/proc/self/fd").iterdir())))
+        )
 
 
 class Chaos:
@@ -84,7 +87,9 @@ class Chaos:
         killed.
         """
         number = self.ledger.releases
-        self._chance = random.Random(f"{self._seed}:{number}")  # each can be repeated by itself
+        self._chance = random.Random(
+            f"{self._seed}:{number}"
+        )  # each can be repeated by itself
         workspace = self._folder / f"{number}" / "workspace"
         one = releases.make(number, workspace, self._chance)
         rate = 3 << 20 if children else 0.0
@@ -103,13 +108,17 @@ class Chaos:
         ledger, state = self.ledger, job.emulator.state()
         wrong = one.wrong(state, most=most)
         wrong += [f"left {path.name}" for path in job.state_folder.glob("*.new")]
-        ledger.wrong += [f"release {one.number} ({one.inputs['target']}): {what}" for what in wrong]
+        ledger.wrong += [
+            f"release {one.number} ({one.inputs['target']}): {what}" for what in wrong
+        ]
         ledger.releases += 1
         ledger.targets[one.inputs["target"]] += 1
         ledger.faults.update(receipt["do"] for receipt in state["faults"]["fired"])
         ledger.commits += max(one.commits(state) - 1, 0)
         ledger.size += one.size
-        ledger.received += sum(session["bytes_received"] for session in state["sessions"])
+        ledger.received += sum(
+            session["bytes_received"] for session in state["sessions"]
+        )
 
     # --- inside this process ----------------------------------------------------------------------
 
@@ -121,7 +130,10 @@ class Chaos:
         """
         clock = troubles.Time(1000.0, time.time() - 1000.0, self._chance)
         most = 1
-        if one.inputs["target"] == "storage.objects.insert" and self._chance.random() < 0.3:
+        if (
+            one.inputs["target"] == "storage.objects.insert"
+            and self._chance.random() < 0.3
+        ):
             self._rival(job, one, clock)
         for _ in range(MOST_RUNS):
             self.ledger.jumps += clock.jump()
@@ -138,7 +150,9 @@ class Chaos:
     def _rival(self, job: Job, one: Release, clock: troubles.Time) -> None:
         """Two runs of the same release on the same state folder at the same time."""
         self.ledger.rivals += 1
-        both = [threading.Thread(target=self._run, args=(job, one, clock)) for _ in range(2)]
+        both = [
+            threading.Thread(target=self._run, args=(job, one, clock)) for _ in range(2)
+        ]
         for thread in both:
             thread.start()
         for thread in both:
@@ -174,15 +188,22 @@ class Chaos:
         return code
 
     def _count(self, code: str, engine: Engine | None, job: Job, log: str) -> None:
-        ledger, results = self.ledger, engine.record.results if engine is not None else []
-        damaged = [result for result in results if isinstance(result.failure, IntegrityError)]
+        ledger, results = (
+            self.ledger,
+            engine.record.results if engine is not None else [],
+        )
+        damaged = [
+            result for result in results if isinstance(result.failure, IntegrityError)
+        ]
         with self._lock:
             ledger.runs += 1
             ledger.codes[code] += 1
             ledger.kills += code == "killed"
             ledger.signals += code == "130"
             ledger.resumed += any(result.resumed_from is not None for result in results)
-            ledger.doubts += any(isinstance(result.failure, OutcomeUnknown) for result in results)
+            ledger.doubts += any(
+                isinstance(result.failure, OutcomeUnknown) for result in results
+            )
             ledger.wrong += [
                 f"{result.path}: {result.error}"
                 for result in damaged
@@ -199,7 +220,9 @@ class Chaos:
             running_job = job.start({**one.inputs, **PATIENT, "max-retries": "2"})
             if attempt < 3:
                 time.sleep(self._chance.uniform(0.2, 1.2))
-                number = self._chance.choice((signal.SIGKILL, signal.SIGKILL, signal.SIGTERM))
+                number = self._chance.choice(
+                    (signal.SIGKILL, signal.SIGKILL, signal.SIGTERM)
+                )
                 running_job.send(number)
             ended = running_job.end()
             killed = ended.code == -signal.SIGKILL

@@ -56,11 +56,15 @@ class Release:
         stored = Counter(one["sha256"] for one in state["objects"])
         expected = self.expected()
         found = [
-            f"stored what nobody sent: {digest}" for digest in stored if digest not in expected
+            f"stored what nobody sent: {digest}"
+            for digest in stored
+            if digest not in expected
         ]
         found += [f"lost {digest}" for digest in expected if not stored[digest]]
         sessions = [
-            session["bytes_repeated"] for session in state["sessions"] if session["bytes_repeated"]
+            session["bytes_repeated"]
+            for session in state["sessions"]
+            if session["bytes_repeated"]
         ]
         found += [f"sent {count} bytes blindly again" for count in sessions]
         # where the same object twice is the same object
@@ -79,11 +83,15 @@ class Release:
             for (_, digest), count in places.items()
             if count > most and digest != exempt
         ]
-        return found + (self._wrong_release(state) if self.inputs["target"] == "play" else [])
+        return found + (
+            self._wrong_release(state) if self.inputs["target"] == "play" else []
+        )
 
     def commits(self, state: dict[str, Any]) -> int:
         """How many edits of this release's app were committed."""
-        return sum(edit["packageName"] == self.package for edit in state["edits"]["committed"])
+        return sum(
+            edit["packageName"] == self.package for edit in state["edits"]["committed"]
+        )
 
     def _wrong_release(self, state: dict[str, Any]) -> list[str]:
         there = state["tracks"].get(self.package, {}).get("internal", [])
@@ -93,9 +101,14 @@ class Release:
             found.append(f"version codes {codes} on the track")
         images = state["apps"].get(self.package, {}).get("images", {})
         for language, paths in self.screenshots.items():
-            live = [image["sha256"] for image in images.get(f"{language}/phoneScreenshots", [])]
+            live = [
+                image["sha256"]
+                for image in images.get(f"{language}/phoneScreenshots", [])
+            ]
             if live != list(map(_sha256, paths)):
-                found.append(f"{len(live)} screenshots in {language}, or in another order")
+                found.append(
+                    f"{len(live)} screenshots in {language}, or in another order"
+                )
         return found
 
 
@@ -103,24 +116,41 @@ def make(number: int, workspace: Path, chance: random.Random) -> Release:
     """A release drawn by lot, its files in the workspace."""
     workspace.mkdir(parents=True)
     target = chance.choice(
-        ("play", "play", LISTING, "drive.files.create", "storage.objects.insert", "gmail", "ota")
+        (
+            "play",
+            "play",
+            LISTING,
+            "drive.files.create",
+            "storage.objects.insert",
+            "gmail",
+            "ota",
+        )
     )
     size = chance.choice(
         (1, 100, 256 * KIB, 300 * KIB, 1024 * KIB, chance.randrange(1, 1500 * KIB))
     )
-    common = {"target": target, "chunk-size": chance.choice(("256KiB", "512KiB", "auto", "auto"))}
+    common = {
+        "target": target,
+        "chunk-size": chance.choice(("256KiB", "512KiB", "auto", "auto")),
+    }
     if target == LISTING:
         return _make_with_listing(number, workspace, size, common)
     if target == "play":
         release = Release(
-            number, {**common, "files": "*.aab", "tracks": "internal"}, (workspace / "app.aab",)
+            number,
+            {**common, "files": "*.aab", "tracks": "internal"},
+            (workspace / "app.aab",),
         )
-        specimens.make_bundle(workspace / "app.aab", release.package, 7, "1.0", size_bytes=size)
+        specimens.make_bundle(
+            workspace / "app.aab", release.package, 7, "1.0", size_bytes=size
+        )
         return release
     if target == "gmail":
         path = workspace / "letter.eml"
         body = chance.randbytes(min(size, 300 * KIB)).hex()
-        lines = "\r\n".join(body[start : start + 70] for start in range(0, len(body), 70))
+        lines = "\r\n".join(
+            body[start : start + 70] for start in range(0, len(body), 70)
+        )
         path.write_bytes(
             "From: a@example.com\r\nTo: b@example.com\r\nSubject: "
             f"{number}\r\n\r\n{lines}\r\n".encode()
@@ -134,7 +164,9 @@ def make(number: int, workspace: Path, chance: random.Random) -> Release:
     files = tuple(workspace / f"{place}.zip" for place in range(count))
     for path in files:
         if target == "ota":
-            specimens.make_bundle(path, f"com.example.soak{number}", 7, "1.0", size_bytes=size)
+            specimens.make_bundle(
+                path, f"com.example.soak{number}", 7, "1.0", size_bytes=size
+            )
         else:
             path.write_bytes(chance.randbytes(size))
     more = {
@@ -149,7 +181,9 @@ def _make_with_listing(
 ) -> Release:
     """A bundle with its mapping, and three screenshots in each of three languages."""
     bundle, mapping = workspace / "app.aab", workspace / "mapping.txt"
-    specimens.make_bundle(bundle, f"com.example.soak{number}", 7, "1.0", size_bytes=size)
+    specimens.make_bundle(
+        bundle, f"com.example.soak{number}", 7, "1.0", size_bytes=size
+    )
     mapping.write_text(f"com.example.Soak -> a.a:\n    int number{number} -> a\n")
     screenshots = {}
     for place, language in enumerate(LANGUAGES):

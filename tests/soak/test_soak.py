@@ -12,7 +12,9 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("seed", [11, 12])
-def test_nothing_is_lost_doubled_or_finalised_wrongly(tmp_path: Path, seed: int) -> None:
+def test_nothing_is_lost_doubled_or_finalised_wrongly(
+    tmp_path: Path, seed: int
+) -> None:
     """Releases with faults, kills, signals, clock jumps and rivals by lot: each ends whole, each
     byte is there once.
     """

@@ -63,7 +63,9 @@ class Mortal(HttpClient):
             return super().send(request, blocks, token, timeouts)
         if self._left < 0 or self._where < 0.2:
             raise Killed
-        answer = super().send(request, self._until(blocks, request.size), token, timeouts)
+        answer = super().send(
+            request, self._until(blocks, request.size), token, timeouts
+        )
         del answer  # it arrived, and nobody was there to read it
         raise Killed
 
@@ -110,7 +112,11 @@ class Time:
         """By lot the wall clock goes ahead or back by up to ten days; whether it did."""
         if self.chance.random() > 0.25:
             return False
-        self.ahead = self.chance.choice((-10, -1, -0.04, 0.04, 1, 10)) * DAY * self.chance.random()
+        self.ahead = (
+            self.chance.choice((-10, -1, -0.04, 0.04, 1, 10))
+            * DAY
+            * self.chance.random()
+        )
         return True
 
 
@@ -146,7 +152,12 @@ def _fault(chance: random.Random, size: int) -> dict[str, Any]:
         {**body, "do": "reset", "after": after},
         {**body, "do": "answer-lost", "reset": chance.random() < 0.5},
         {**body, "do": "short-store", "stored": after // 262_144 * 262_144},
-        {**body, "do": "session-lost", "status": chance.choice((404, 410)), "after": after},
+        {
+            **body,
+            "do": "session-lost",
+            "status": chance.choice((404, 410)),
+            "after": after,
+        },
         {**body, "do": "token-expired"},
         {**body, "do": "no-range"},
         {**body, "do": "range-plain"},

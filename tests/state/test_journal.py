@@ -53,14 +53,18 @@ class Books:
         self.reporter = RecordingReporter()
         self._last: Journal | None = None
 
-    def open(self, key: bytes = KEY, account: str = "me", *, beside: bool = False) -> Journal:
+    def open(
+        self, key: bytes = KEY, account: str = "me", *, beside: bool = False
+    ) -> Journal:
         """A journal as a new process would open it, once the one before has ended, or `beside`
         it.
         """
         if self._last and not beside:
             self._last.close()
         clock = Clock(time.sleep, wall=lambda: self.now)
-        journal = Journal(SealedStore(self.folder, key, account, clock, self.reporter), RUN)
+        journal = Journal(
+            SealedStore(self.folder, key, account, clock, self.reporter), RUN
+        )
         self._last = self._last if beside else journal
         return journal
 
@@ -111,9 +115,15 @@ def touched(upload: Upload) -> Upload:
 
 
 OTHERS: dict[str, Callable[[Upload], Upload]] = {
-    "method": lambda one: replace(one, endpoint=replace(one.endpoint, http_method="PUT")),
-    "path": lambda one: replace(one, endpoint=replace(one.endpoint, upload_path="/upload/else")),
-    "query": lambda one: replace(one, endpoint=replace(one.endpoint, query=(("a", "b"),))),
+    "method": lambda one: replace(
+        one, endpoint=replace(one.endpoint, http_method="PUT")
+    ),
+    "path": lambda one: replace(
+        one, endpoint=replace(one.endpoint, upload_path="/upload/else")
+    ),
+    "query": lambda one: replace(
+        one, endpoint=replace(one.endpoint, query=(("a", "b"),))
+    ),
     "metadata": lambda one: replace(one, metadata={"name": "x"}),
     "media type": lambda one: replace(one, media_type="text/html"),
     "name": lambda one: replace(one, artifact=replace(one.artifact, name="b.bin")),
@@ -143,7 +153,9 @@ def test_a_file_that_was_touched_is_another_one_until_its_bytes_are_compared(
 
 
 @pytest.mark.parametrize("days", [1, 3, 7])
-def test_a_session_expires_as_its_service_says(books: Books, upload: Upload, days: int) -> None:
+def test_a_session_expires_as_its_service_says(
+    books: Books, upload: Upload, days: int
+) -> None:
     """After the documented end of its life a session is asked about all the same, and the log says
     how old it is.
     """
@@ -162,7 +174,9 @@ def test_a_session_expires_as_its_service_says(books: Books, upload: Upload, day
 
 
 @pytest.mark.parametrize("jump", [-3600.0, -10 * 365 * 86400.0])
-def test_a_clock_that_went_back_loses_nothing(books: Books, upload: Upload, jump: float) -> None:
+def test_a_clock_that_went_back_loses_nothing(
+    books: Books, upload: Upload, jump: float
+) -> None:
     """An entry that is younger than nothing is asked about at the server, who knows."""
     kept(books, upload)
     books.now += jump
@@ -210,7 +224,9 @@ def test_the_notes_of_a_release_in_every_language_are_recalled(books: Books) -> 
 # --- whom it tells nothing ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("key", "account"), [(b"o" * 32, "me"), (KEY, "somebody else")])
+@pytest.mark.parametrize(
+    ("key", "account"), [(b"o" * 32, "me"), (KEY, "somebody else")]
+)
 def test_it_is_useless_without_the_credential(
     books: Books, upload: Upload, key: bytes, account: str
 ) -> None:
@@ -234,7 +250,9 @@ def test_nothing_is_in_clear(books: Books, upload: Upload) -> None:
     journal = books.open(account="me@example.com")
     journal.save(upload, RECORD)
     journal.remember("edit:com.example.app", "42")
-    seen = b"".join(path.name.encode() + b"\n" + path.read_bytes() for path in books.files())
+    seen = b"".join(
+        path.name.encode() + b"\n" + path.read_bytes() for path in books.files()
+    )
     for word in (
         b"secret",
         b"googleapis",
@@ -278,7 +296,15 @@ def test_what_was_changed_is_left_aside(books: Books, upload: Upload) -> None:
     other.remember("note", "x" * len(whole))
     foreign = next(file for file in books.files(".sealed") if file != path).read_bytes()
     other.remember("note", None)
-    for content in (*bits(whole), whole[:-1], whole[:12], b"", b"{}", os.urandom(200_000), foreign):
+    for content in (
+        *bits(whole),
+        whole[:-1],
+        whole[:12],
+        b"",
+        b"{}",
+        os.urandom(200_000),
+        foreign,
+    ):
         path.write_bytes(content)
         books.reporter.warnings.clear()
         assert books.open().find(upload) is None
@@ -312,7 +338,10 @@ def test_what_somebody_planted_leads_nowhere(
             path.mkdir()
     journal = books.open()
     found = journal.find(upload)
-    assert found is None or (suffix, plant) == ("lock", "pipe")  # a pipe can be locked like a file
+    assert found is None or (suffix, plant) == (
+        "lock",
+        "pipe",
+    )  # a pipe can be locked like a file
     journal.save(upload, RECORD)
     assert victim.read_text() == "untouched"
 
@@ -331,7 +360,9 @@ def test_two_runs_at_once_do_not_share_a_session(books: Books, upload: Upload) -
     assert second.find(upload) is None
     (said,) = books.reporter.infos
     assert "Another run is using the state folder" in said
-    assert not second.save(upload, replace(RECORD, uri="https://things.googleapis.com/second"))
+    assert not second.save(
+        upload, replace(RECORD, uri="https://things.googleapis.com/second")
+    )
     second.drop(upload)
     second.close()
     assert first.find(upload) == BEGUN
@@ -374,7 +405,10 @@ CHANGES: dict[str, tuple[Callable[[Job], Any], str]] = {
         lambda job: (job.workspace / "a.bin").write_bytes(data_of(SIZE, 8)),
         "content is not",
     ),
-    "longer": (lambda job: (job.workspace / "a.bin").write_bytes(data_of(SIZE + 1)), "not the one"),
+    "longer": (
+        lambda job: (job.workspace / "a.bin").write_bytes(data_of(SIZE + 1)),
+        "not the one",
+    ),
     "same mtime": (lambda job: rewrite(job, 8), "content is not"),
     "expired at the server": (expire, "the session is gone; starting over at 0."),
 }
@@ -395,8 +429,12 @@ def test_what_changed_in_between_begins_anew(job: Job, what: str) -> None:
     assert words in ended.log
 
 
-@pytest.mark.parametrize("second", ["stopped while it asked", "killed after it had sent more"])
-def test_a_fresh_checkout_goes_on_only_with_bytes_that_were_compared(job: Job, second: str) -> None:
+@pytest.mark.parametrize(
+    "second", ["stopped while it asked", "killed after it had sent more"]
+)
+def test_a_fresh_checkout_goes_on_only_with_bytes_that_were_compared(
+    job: Job, second: str
+) -> None:
     """What a second run did to the entry of the first one never lets a third mix two builds, its
     file being another.
     """
@@ -409,10 +447,14 @@ def test_a_fresh_checkout_goes_on_only_with_bytes_that_were_compared(job: Job, s
         else ("resumable.put", signal.SIGKILL)
     )
     job.emulator.add_fault(on, "stall", nth=1 if "asked" in second else 7, seconds=30)
-    job.start(DRIVE).when(lambda state: len(state["faults"]["fired"]) == 2).send(number).end()
+    job.start(DRIVE).when(lambda state: len(state["faults"]["fired"]) == 2).send(
+        number
+    ).end()
     path = job.workspace / "a.bin"
     content = bytearray(path.read_bytes())
-    content[700_000 if "asked" in second else 5 * 256 * KIB] ^= 1  # beyond what the sample sees
+    content[700_000 if "asked" in second else 5 * 256 * KIB] ^= (
+        1  # beyond what the sample sees
+    )
     path.write_bytes(content)
     os.utime(path, (1, 1))
     ended = job.succeed(DRIVE)
@@ -424,7 +466,10 @@ def test_a_session_that_the_server_refuses_begins_anew(job: Job) -> None:
     """An old session that is answered 400 (terminated, of another account) is no reason to fail."""
     broken_off(job)
     job.emulator.add_fault(
-        "resumable.query", "status", status=400, message="Upload has already been terminated."
+        "resumable.query",
+        "status",
+        status=400,
+        message="Upload has already been terminated.",
     )
     job.succeed(DRIVE)
     assert job.stored() == [data_of(SIZE)]
@@ -436,11 +481,15 @@ def test_what_is_done_is_not_done_again_when_a_run_is_repeated(job: Job) -> None
     """
     for name in ("b.bin", "c.bin"):
         (job.workspace / name).write_bytes(data_of(600_000, ord(name[0])))
-    job.emulator.add_fault("resumable.start", "status", status=400, message="Not today.", nth=2)
+    job.emulator.add_fault(
+        "resumable.start", "status", status=400, message="Not today.", nth=2
+    )
     job.fail(4, {**DRIVE, "concurrency": "1"})
     assert len(job.stored()) == 2
     second = job.succeed({**DRIVE, "concurrency": "1"})
-    assert sorted(job.stored()) == sorted(path.read_bytes() for path in job.workspace.glob("*.bin"))
+    assert sorted(job.stored()) == sorted(
+        path.read_bytes() for path in job.workspace.glob("*.bin")
+    )
     assert second.outputs["bytes-uploaded"] == "600000"
     assert len(second.outputs["ids"].split(",")) == 3
     assert not list(job.state_folder.iterdir())

@@ -33,7 +33,9 @@ IGNORED = "can't be opened and will be ignored"
 @pytest.fixture
 def job(job: Job) -> Job:
     """A job with a bundle of several chunks."""
-    specimens.make_bundle(job.workspace / "app.aab", PACKAGE, 7, "1.0", size_bytes=1_000_000)
+    specimens.make_bundle(
+        job.workspace / "app.aab", PACKAGE, 7, "1.0", size_bytes=1_000_000
+    )
     return job
 
 
@@ -80,7 +82,9 @@ SECONDS = {
     "goes on": Second(),
     "finds the edit closed by others": Second([close_edit]),
     "sends the bundle under another name": Second([rename_bundle]),
-    "wants another track, so that the edit is deleted": Second(given={"tracks": "alpha"}),
+    "wants another track, so that the edit is deleted": Second(
+        given={"tracks": "alpha"}
+    ),
     "leaves its edit open": Second(given={"commit": "false"}),
     "is refused, so that the edit is deleted": Second([refuse_release], code=4),
     "is refused in a fresh edit": Second([close_edit, refuse_release], code=4),
@@ -102,8 +106,12 @@ def test_nothing_stays_of_a_release_that_is_over(job: Job, what: str) -> None:
     assert not list(job.state_folder.iterdir())
 
 
-@pytest.mark.parametrize("given", [{}, {"dry-run": "true"}, {"commit": "false"}], ids=str)
-def test_nothing_stays_of_one_run_that_ends_well(job: Job, given: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    "given", [{}, {"dry-run": "true"}, {"commit": "false"}], ids=str
+)
+def test_nothing_stays_of_one_run_that_ends_well(
+    job: Job, given: dict[str, str]
+) -> None:
     """A release, a rehearsal and an edit that is left open to others."""
     job.succeed({**PLAY, **given})
     assert not list(job.state_folder.iterdir())
@@ -121,7 +129,9 @@ def test_a_shared_edit_keeps_its_sessions_until_it_is_committed(job: Job) -> Non
         "images-directory": texts(job),
     }
     assert job.run({**PLAY, "tracks": "alpha"}).code == 0  # there is an app now
-    specimens.make_bundle(job.workspace / "app.aab", PACKAGE, 8, "1.0", size_bytes=1_000_000)
+    specimens.make_bundle(
+        job.workspace / "app.aab", PACKAGE, 8, "1.0", size_bytes=1_000_000
+    )
     opened = job.run({**listing, "commit": "false"})
     shared = {**PLAY, "existing-edit-id": opened.outputs["edit-id"]}
     break_off(job, shared)
@@ -162,7 +172,9 @@ def test_a_state_key_is_never_shown_whatever_its_length(job: Job, length: int) -
     """
     key = "~Zq7-xK9!"[:length].ljust(length, "~")
     place = key if length >= SHORTEST else "nowhere"
-    ended = job.fail(2, {**PLAY, "state-key": key, "whats-new-directory": f"no/{place}/there"})
+    ended = job.fail(
+        2, {**PLAY, "state-key": key, "whats-new-directory": f"no/{place}/there"}
+    )
     assert "no/" in ended.log
     seen = [
         MASKS.sub("", ended.log),

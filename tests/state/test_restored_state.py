@@ -89,7 +89,11 @@ class FatedClient(HttpClient):
             raise Killed
         if struck and self._fate.kind == "answer lost" and self._count == self._fate.at:
             raise TransportError("the connection was reset", sent_whole=True)
-        uri = response.headers.get("location") or response.headers.get("x-goog-upload-url") or ""
+        uri = (
+            response.headers.get("location")
+            or response.headers.get("x-goog-upload-url")
+            or ""
+        )
         if "upload_id=" in uri:
             self.known.append(uri.rpartition("upload_id=")[2])
         return response
@@ -153,13 +157,19 @@ class World:
         if target == "play":
             self.package = f"com.example.a{chance.getrandbits(60):x}"
             specimens.make_bundle(
-                self._workspace / "app.aab", self.package, 7, "1.0", size_bytes=GRANULE + 999
+                self._workspace / "app.aab",
+                self.package,
+                7,
+                "1.0",
+                size_bytes=GRANULE + 999,
             )
         else:
             (self._workspace / "a.bin").write_bytes(
                 chance.randbytes(chance.choice((900, GRANULE + 999)))
             )
-        self._token = emulator.token("https://mail.google.com/", *SCOPES, user="a@x.org")
+        self._token = emulator.token(
+            "https://mail.google.com/", *SCOPES, user="a@x.org"
+        )
         empty = folder / "0"
         empty.mkdir()
         self.snapshots = [Snapshot(empty)]
@@ -199,10 +209,15 @@ class World:
         clock = self.time.clock()
         clock.wall = lambda: BEGAN + self.time.now  # files bear the real time
         reporter, client = RecordingReporter(), FatedClient(fate)
-        journal = Journal(SealedStore(self._state, b"k" * 32, "me", clock, reporter), run)
+        journal = Journal(
+            SealedStore(self._state, b"k" * 32, "me", clock, reporter), run
+        )
         settings = TransferInputs(api_endpoint=self.emulator.url, chunk_size=GRANULE)
         api = ApiClient(
-            client, Tokens(self._token), RetryPolicy(clock, Cancellation(), 1, 1800.0), settings
+            client,
+            Tokens(self._token),
+            RetryPolicy(clock, Cancellation(), 1, 1800.0),
+            settings,
         )
         engine = Engine(api, settings, journal, reporter)
         code: int | None = None
@@ -233,9 +248,13 @@ class World:
         """Whether the bundle is live on its track, and was taken at most once by each edit."""
         state = self.emulator.state()
         tracks = state["tracks"].get(self.package, {}).get("internal", [])
-        places = [one["path"] for one in state["objects"] if self.package in one["path"]]
+        places = [
+            one["path"] for one in state["objects"] if self.package in one["path"]
+        ]
         assert len(places) == len(set(places)), places
-        return [code for release in tracks for code in release.get("versionCodes", [])] == ["7"]
+        return [
+            code for release in tracks for code in release.get("versionCodes", [])
+        ] == ["7"]
 
 
 SCOPES = (
@@ -292,7 +311,11 @@ def follow(world: World, *, replaces: bool) -> None:
     latest = world.snapshots[0]
     for _ in range(world.chance.randrange(3, 9)):
         run = next_run(run, last, world.chance)
-        restored = latest if world.chance.random() < 0.5 else world.chance.choice(world.snapshots)
+        restored = (
+            latest
+            if world.chance.random() < 0.5
+            else world.chance.choice(world.snapshots)
+        )
         if world.target != "gmail" and world.chance.random() < 0.2:
             world.checkout()
         world.restore(restored)
@@ -302,15 +325,21 @@ def follow(world: World, *, replaces: bool) -> None:
         made = world.effects() - before
         assert last.code is not None or struck.kind.startswith("dies")
         if world.target == "play":
-            assert last.code in ((0,) if struck.kind == "none" else (0, 75, None)), last.error
+            assert last.code in ((0,) if struck.kind == "none" else (0, 75, None)), (
+                last.error
+            )
             assert last.code != 0 or world.released()
         elif not complete or replaces:
             check_sent(last, made, done=complete and restored.begun.id == run.id)
         else:
-            known = restored.begun.id == run.id and restored.checkouts == world.checkouts
+            known = (
+                restored.begun.id == run.id and restored.checkouts == world.checkouts
+            )
             check_not_sent(last, made, known=known)
         ended = last.code in (0, 4)
-        left = (last.session, run) if last.session else (restored.session, restored.begun)
+        left = (
+            (last.session, run) if last.session else (restored.session, restored.begun)
+        )
         latest = world.keep(*(("", JobRun("")) if ended else left))
 
 
@@ -335,7 +364,10 @@ def check_not_sent(last: Attempt, made: int, *, known: bool) -> None:
 
 
 JOBS: dict[str, tuple[dict[str, str], str]] = {
-    "mail": ({**TARGETS["gmail"], "target": "gmail", "impersonate-user": "a@x.org"}, "messages"),
+    "mail": (
+        {**TARGETS["gmail"], "target": "gmail", "impersonate-user": "a@x.org"},
+        "messages",
+    ),
     "Drive": ({"target": "drive.files.create", "files": "a.bin"}, "objects"),
 }
 
@@ -381,7 +413,9 @@ def test_a_mail_in_one_request_whose_run_was_killed_is_not_sent_again_unasked(
     }
     (job.workspace / "a.bin").write_bytes(b"x" * 1000)
     job.emulator.add_fault(protocol, "slow-answer", seconds=30)
-    job.start(mail).when(lambda state: bool(state["messages"])).send(signal.SIGKILL).end()
+    job.start(mail).when(lambda state: bool(state["messages"])).send(
+        signal.SIGKILL
+    ).end()
     ended = job.fail(4, mail)
     assert "a run began it at" in ended.log
     assert len(job.emulator.state()["messages"]) == 1
@@ -398,7 +432,10 @@ def test_what_another_run_finished_is_no_success_of_this_one(
     sends.
     """
     job = replace(job, kind=platform)
-    effect, given = JOBS[what][1], killed_after_the_last_byte(job, what, **ci_run(platform, 1))
+    effect, given = (
+        JOBS[what][1],
+        killed_after_the_last_byte(job, what, **ci_run(platform, 1)),
+    )
     ended = job.fail(4, given, **ci_run(platform, 2))
     assert "run 1" in ended.log or "pipeline 1" in ended.log
     assert "ended before it could report success" in ended.log
@@ -410,12 +447,17 @@ def test_what_another_run_finished_is_no_success_of_this_one(
 
 @pytest.mark.parametrize("platform", ["github", "gitlab", "console"])
 @pytest.mark.parametrize("what", JOBS)
-def test_a_re_run_finds_what_its_first_attempt_finished(job: Job, platform: str, what: str) -> None:
+def test_a_re_run_finds_what_its_first_attempt_finished(
+    job: Job, platform: str, what: str
+) -> None:
     """A killed run that is repeated, by GitHub's re-run, GitLab's retry or by hand, ends well and
     adds nothing.
     """
     job = replace(job, kind=platform)
-    effect, given = JOBS[what][1], killed_after_the_last_byte(job, what, **ci_run(platform, 1))
+    effect, given = (
+        JOBS[what][1],
+        killed_after_the_last_byte(job, what, **ci_run(platform, 1)),
+    )
     job.succeed(given, **ci_run(platform, 1, 2))
     assert len(job.emulator.state()[effect]) == 1
     assert not list((job.workspace.parent / "state").iterdir())

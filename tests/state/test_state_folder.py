@@ -32,7 +32,9 @@ FOREIGN = (
 OURS = (f"{'0' * 40}.sealed", f"{'1' * 40}.lock", f"{'2' * 40}.0123abcd.new")
 
 
-def store(folder: Path, reporter: RecordingReporter, owners: tuple[int, ...] = ()) -> SealedStore:
+def store(
+    folder: Path, reporter: RecordingReporter, owners: tuple[int, ...] = ()
+) -> SealedStore:
     """The store as a run opens it."""
     return SealedStore(
         folder, b"k" * 32, "me", Clock(time.sleep, wall=lambda: NOW), reporter, *owners
@@ -60,13 +62,17 @@ def test_all_of_several_first_values_are_kept(tmp_path: Path) -> None:
         kept = store(tmp_path / str(attempt), reporter)
         together = threading.Barrier(len(names))
 
-        def write(name: str, kept: SealedStore = kept, together: Barrier = together) -> bool:
+        def write(
+            name: str, kept: SealedStore = kept, together: Barrier = together
+        ) -> bool:
             together.wait()
             return kept.write(name, {"session": name})
 
         with ThreadPoolExecutor(len(names)) as threads:
             assert all(threads.map(write, names))
-        assert [kept.read(name) for name in names] == [{"session": name} for name in names]
+        assert [kept.read(name) for name in names] == [
+            {"session": name} for name in names
+        ]
         assert not reporter.warnings
         kept.close()
 
@@ -127,8 +133,12 @@ def test_the_mark_is_not_written_through_a_link(tmp_path: Path) -> None:
     assert not (tmp_path / "victim").exists()
 
 
-@pytest.mark.parametrize("name", [".lock", ".uploader", f"{'0' * 40}.sealed", f"{'1' * 40}.lock"])
-def test_nothing_is_done_through_a_link_in_the_folder(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    "name", [".lock", ".uploader", f"{'0' * 40}.sealed", f"{'1' * 40}.lock"]
+)
+def test_nothing_is_done_through_a_link_in_the_folder(
+    tmp_path: Path, name: str
+) -> None:
     """Whoever the folder belongs to can't have a file elsewhere written, removed or made
     read-only.
     """
@@ -173,7 +183,9 @@ def test_a_folder_that_is_replaced_by_a_link_is_not_followed(tmp_path: Path) -> 
     assert not list(elsewhere.iterdir())
 
 
-def test_a_link_to_a_folder_of_another_user_s_is_no_state_folder(tmp_path: Path) -> None:
+def test_a_link_to_a_folder_of_another_user_s_is_no_state_folder(
+    tmp_path: Path,
+) -> None:
     """Where the folder may belong to the workspace's owner, they may have put a link in its
     place.
     """
@@ -191,7 +203,9 @@ def cut_off(job: Job, state_dir: str) -> str:
     specimens.make_bundle(
         job.workspace / "app.aab", "com.example.app", 7, "1.4.2", size_bytes=1_000_000
     )
-    job.emulator.add_fault("play.bundles.upload+resumable.put", "status", status=503, after=600_000)
+    job.emulator.add_fault(
+        "play.bundles.upload+resumable.put", "status", status=503, after=600_000
+    )
     given = {
         "target": "play",
         "files": "app.aab",
@@ -215,7 +229,9 @@ def test_no_link_of_the_workspace_leads_the_state_elsewhere(
     link = job.workspace / state_dir[: state_dir.index("cache")] / "cache"
     link.parent.mkdir(exist_ok=True)
     link.symlink_to(elsewhere)
-    log = cut_off(job, state_dir if named == "relative" else str(job.workspace / state_dir))
+    log = cut_off(
+        job, state_dir if named == "relative" else str(job.workspace / state_dir)
+    )
     assert "cache is a link or not a folder, and links are not followed" in log
     assert not list(elsewhere.rglob("*"))
 
@@ -230,10 +246,14 @@ def test_a_folder_of_the_workspace_keeps_the_state(job: Job, kind: str) -> None:
 @pytest.mark.parametrize(
     "inside", [False, True], ids=["to a folder", "to the workspace's own parent"]
 )
-def test_a_link_outside_the_workspace_is_the_machine_s_own(job: Job, inside: bool) -> None:
+def test_a_link_outside_the_workspace_is_the_machine_s_own(
+    job: Job, inside: bool
+) -> None:
     """As /tmp on macOS, which leads to /private/tmp."""
     machine = job.workspace.parent / "linked"
-    machine.symlink_to(job.workspace.parent if inside else job.workspace.parent / "elsewhere")
+    machine.symlink_to(
+        job.workspace.parent if inside else job.workspace.parent / "elsewhere"
+    )
     (job.workspace.parent / "elsewhere").mkdir(mode=0o700)
     cut_off(job, f"{machine}/state")
     assert list((machine / "state").glob("*.sealed"))
@@ -255,7 +275,9 @@ def test_a_workspace_may_be_reached_by_a_link(job: Job) -> None:
 
 
 @pytest.mark.parametrize("mode", [0o777, 0o770, 0o702])
-def test_a_folder_that_others_can_change_keeps_nothing(tmp_path: Path, mode: int) -> None:
+def test_a_folder_that_others_can_change_keeps_nothing(
+    tmp_path: Path, mode: int
+) -> None:
     """Group or others could plant or remove entries: one warning with the cure, and the run goes
     on.
     """
@@ -297,5 +319,7 @@ def test_root_works_for_the_owner_of_the_workspace(job: Job, whose: str) -> None
     os.chown(state, 4321, -1)
     os.chown(job.workspace, 4321 if "owner" in whose else 0, -1)
     (job.workspace / "a.bin").write_bytes(b"x")
-    ended = job.succeed({"target": "drive.files.create", "files": "a.bin", "state-dir": str(state)})
+    ended = job.succeed(
+        {"target": "drive.files.create", "files": "a.bin", "state-dir": str(state)}
+    )
     assert ("belongs to another user" in ended.log) is ("stranger" in whose)

@@ -23,7 +23,11 @@ FAULTS: Mapping[str, Mapping[str, object] | None] = {
     "token expired": {"on": "{start}", "do": "token-expired"},
 }
 STEPS: Mapping[str, Mapping[str, str]] = {
-    "resumable": {"start": "resumable.start", "put": "resumable.put", "final": "resumable.final"},
+    "resumable": {
+        "start": "resumable.start",
+        "put": "resumable.put",
+        "final": "resumable.final",
+    },
     "X-Goog": {"start": "goog.start", "put": "goog.upload", "final": "goog.finalize"},
     "multipart": {"start": "multipart", "put": "multipart", "final": "multipart"},
     "simple": {"start": "simple", "put": "simple", "final": "simple"},
@@ -53,14 +57,20 @@ class Job:
 
     def faults(self) -> list[str]:
         """The faults that can happen to this protocol."""
-        return [name for name in FAULTS if name != "partly stored" or self.protocol in SESSIONS]
+        return [
+            name
+            for name in FAULTS
+            if name != "partly stored" or self.protocol in SESSIONS
+        ]
 
 
 # Why a client does not survive a fault, as its source says.
 CLOCK = "a token is renewed by the clock alone, not after a 401"
 NO_POST = "a POST is never repeated"
 _GOOGLEAPIS = {
-    **dict.fromkeys(("503 at the start", "503 midway", "reset midway", "answer lost"), NO_POST),
+    **dict.fromkeys(
+        ("503 at the start", "503 midway", "reset midway", "answer lost"), NO_POST
+    ),
     "token expired": "what was read from a stream is not sent again",
 }
 _STORAGE = {
@@ -83,7 +93,9 @@ _RUBY = {
     "partly stored": "an answer that the session is active is taken for the end",
     "token expired": CLOCK,
 }
-_CODEMAGIC = {"answer lost": "the repeat is refused, since the version code is used by then"}
+_CODEMAGIC = {
+    "answer lost": "the repeat is refused, since the version code is used by then"
+}
 _RCLONE_DRIVE = {"partly stored": _GO["partly stored"], "token expired": CLOCK}
 _CHUNKS = {"partly stored": "a chunk that was stored in part is an error"}
 
@@ -96,12 +108,19 @@ def _node(
     client: str = "googleapis for Node",
 ) -> Job:
     return Job(
-        client, name, "node", ("node", "{programs}/google.js", what, "{file}"), protocol, fails
+        client,
+        name,
+        "node",
+        ("node", "{programs}/google.js", what, "{file}"),
+        protocol,
+        fails,
     )
 
 
 def _python(
-    name: str, fails: Mapping[str, str] | None = None, client: str = "google-api-python-client"
+    name: str,
+    fails: Mapping[str, str] | None = None,
+    client: str = "google-api-python-client",
 ) -> Job:
     program = ("{python}", "{programs}/google_client.py", name, "{file}")
     return Job(client, name, "python", program, "resumable", fails or {})
@@ -120,12 +139,25 @@ def _ruby(name: str) -> Job:
 
 def _go(name: str) -> Job:
     return Job(
-        "google-api-go-client", name, "go", ("{tool}/google", name, "{file}"), "resumable", _GO
+        "google-api-go-client",
+        name,
+        "go",
+        ("{tool}/google", name, "{file}"),
+        "resumable",
+        _GO,
     )
 
 
 _NODE_STORAGE = "@google-cloud/storage for Node"
-_PUBLISH = ("{bin}/google-play", "bundles", "publish", "--bundle", "{file}", "--track", "internal")
+_PUBLISH = (
+    "{bin}/google-play",
+    "bundles",
+    "publish",
+    "--bundle",
+    "{file}",
+    "--track",
+    "internal",
+)
 _RCLONE = ("rclone", "--retries=1", "--drive-chunk-size=1Mi", "copyto", "{file}")
 
 JOBS = (
@@ -160,7 +192,14 @@ JOBS = (
         "multipart",
         {"token expired": CLOCK},
     ),
-    Job("rclone", "file", "rclone", (*_RCLONE, ":drive:app.aab"), "resumable", _RCLONE_DRIVE),
+    Job(
+        "rclone",
+        "file",
+        "rclone",
+        (*_RCLONE, ":drive:app.aab"),
+        "resumable",
+        _RCLONE_DRIVE,
+    ),
 )
 
 
@@ -175,5 +214,7 @@ def fault_for(job: Job, name: str) -> list[dict[str, object]]:
     """The fault as the emulator takes it; none for a plain run."""
     found = FAULTS[name]
     return (
-        [] if found is None else [{**found, "on": str(found["on"]).format(**STEPS[job.protocol])}]
+        []
+        if found is None
+        else [{**found, "on": str(found["on"]).format(**STEPS[job.protocol])}]
     )

@@ -25,10 +25,18 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[2]
 CONTAINER = ROOT / "tests" / "container"
-GIVEN = {"target": "play", "files": "app.aab", "tracks": "internal", "api-endpoint": "emulator"}
+GIVEN = {
+    "target": "play",
+    "files": "app.aab",
+    "tracks": "internal",
+    "api-endpoint": "emulator",
+}
 # Expressions that come out empty: a step that does not exist, and an input that a push does not
 # have.
-EMPTIED = {"files": "${{ steps.bulid.outputs.bundle }}", "user-fraction": "${{ inputs.fraction }}"}
+EMPTIED = {
+    "files": "${{ steps.bulid.outputs.bundle }}",
+    "user-fraction": "${{ inputs.fraction }}",
+}
 OUTPUTS = ("version-code", "rehearsal", "committed", "failure")
 NATIVE = "OWNER/google-release-uploader/native@v1"
 # given as an input, and printed by the step after
@@ -37,15 +45,29 @@ PRINTED: dict[str, object] = {
     "run": f"echo {base64.b64encode(SECRET.encode()).decode()} | base64 -d | sed 's/^/shown: /'; "
     "echo"
 }
-PARTS = ("native", "uploader", "google_emulator", "scripts", "entrypoint.py", "requirements.lock")
+PARTS = (
+    "native",
+    "uploader",
+    "google_emulator",
+    "scripts",
+    "entrypoint.py",
+    "requirements.lock",
+)
 
 
 def use(action: str, step: str, **more: str) -> list[dict[str, object]]:
     """A step with the action that may fail, and one that prints its outputs and how it ended."""
-    said = " ".join(f"{name}=${{{{ steps.{step}.outputs.{name} }}}}" for name in OUTPUTS)
+    said = " ".join(
+        f"{name}=${{{{ steps.{step}.outputs.{name} }}}}" for name in OUTPUTS
+    )
     ended = f"outcome=${{{{ steps.{step}.outcome }}}}"
     return [
-        {"id": step, "uses": action, "with": {**GIVEN, **more}, "continue-on-error": True},
+        {
+            "id": step,
+            "uses": action,
+            "with": {**GIVEN, **more},
+            "continue-on-error": True,
+        },
         {"run": f'echo "{step}: {said} {ended}"'},
     ]
 
@@ -60,7 +82,9 @@ def repository(folder: Path, *steps: dict[str, object]) -> Path:
     (folder / ".github" / "workflows" / "release.yml").write_text(
         yaml.safe_dump(workflow, sort_keys=False)
     )
-    specimens.make_bundle(folder / "app.aab", "com.example.app", 7, "1.4.2", size_bytes=1_000_000)
+    specimens.make_bundle(
+        folder / "app.aab", "com.example.app", 7, "1.4.2", size_bytes=1_000_000
+    )
     author = ("-c", "user.name=a", "-c", "user.email=a@example.com")
     for words in (
         ["init", "--quiet"],
@@ -81,7 +105,8 @@ def tell(log: str, *rehearsals: str) -> None:
     """
     for step in rehearsals:
         assert (
-            f"{step}: version-code=7 rehearsal=true committed=false failure= outcome=success" in log
+            f"{step}: version-code=7 rehearsal=true committed=false failure= outcome=success"
+            in log
         )
     assert (
         "wrong: version-code= rehearsal=true committed= failure=invalid-input outcome=failure"
@@ -92,9 +117,13 @@ def tell(log: str, *rehearsals: str) -> None:
         "emptied: version-code= rehearsal=true committed= failure=invalid-input outcome=failure"
         in log
     )
-    assert "files: is empty, so nothing would be uploaded. The expression in the workflow" in log
     assert (
-        "user-fraction: is empty, so the release would not be limited to a share of users." in log
+        "files: is empty, so nothing would be uploaded. The expression in the workflow"
+        in log
+    )
+    assert (
+        "user-fraction: is empty, so the release would not be limited to a share of users."
+        in log
     )
     assert "Traceback" not in log
     assert "shown: ***" in log
@@ -131,7 +160,9 @@ def docker(folder: Path) -> Iterator[str]:
         "--time=0",
         f"unix://{address}",
     ]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as service:
+    with subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as service:
         try:
             limit = time.monotonic() + 20
             while not address.exists():
@@ -144,7 +175,10 @@ def docker(folder: Path) -> Iterator[str]:
 
 def act(workspace: Path, socket: str) -> subprocess.CompletedProcess[str]:
     """Runs the workflow of a push, with the base of the image as GitHub's machine."""
-    program, machine = f"{tool('wheels').folder}/bin/act", said("sh", str(CONTAINER / "base"))
+    program, machine = (
+        f"{tool('wheels').folder}/bin/act",
+        said("sh", str(CONTAINER / "base")),
+    )
     options = [
         "--bind",
         "--pull=false",
@@ -152,9 +186,18 @@ def act(workspace: Path, socket: str) -> subprocess.CompletedProcess[str]:
         "--network=host",
         "--no-cache-server",
     ]
-    home = {"HOME": str(workspace.parent), "XDG_CACHE_HOME": str(workspace.parent / "cache")}
+    home = {
+        "HOME": str(workspace.parent),
+        "XDG_CACHE_HOME": str(workspace.parent / "cache"),
+    }
     return subprocess.run(
-        [program, "push", *options, "--container-daemon-socket=-", f"-Pubuntu-latest={machine}"],
+        [
+            program,
+            "push",
+            *options,
+            "--container-daemon-socket=-",
+            f"-Pubuntu-latest={machine}",
+        ],
         cwd=workspace,
         env={"PATH": os.environ["PATH"], "DOCKER_HOST": socket, **home},
         capture_output=True,
@@ -198,7 +241,12 @@ def test_two_uses_and_a_mistake(tmp_path: Path) -> None:
         copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
         copy(ROOT / part, beside / part)
     first = use(NATIVE, "first", **{"state-key": SECRET})
-    steps = [*first, PRINTED, *use(NATIVE, "second"), *use(NATIVE, "wrong", status="done")]
+    steps = [
+        *first,
+        PRINTED,
+        *use(NATIVE, "second"),
+        *use(NATIVE, "wrong", status="done"),
+    ]
     steps += use(NATIVE, "emptied", **EMPTIED)
     app = repository(tmp_path / "app", {"uses": "actions/checkout@v7"}, *steps)
     programs = f"{tool('wheels').folder}/bin"

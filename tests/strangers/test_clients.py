@@ -19,7 +19,10 @@ from tests.strangers.tools import Tool, places, tool
 pytestmark = pytest.mark.slow
 
 SIZE = (9 << 20) + 12_345  # most clients open a session from 8 MiB on
-PATIENCE = {False: 100.0, True: 20.0}  # seconds; some that do not survive go on trying for long
+PATIENCE = {
+    False: 100.0,
+    True: 20.0,
+}  # seconds; some that do not survive go on trying for long
 BOTO = """[Credentials]
 gs_service_key_file = {GOOGLE_APPLICATION_CREDENTIALS}
 [Boto]
@@ -30,10 +33,14 @@ ca_certificates_file = {SSL_CERT_FILE}
 def upload(job: Job, folder: Path) -> Path:
     """The file of a job: a message for a mail, else a bundle."""
     if job.name == "mail":
-        head = b"From: me@example.com\r\nTo: you@example.com\r\nSubject: a release\r\n\r\n"
+        head = (
+            b"From: me@example.com\r\nTo: you@example.com\r\nSubject: a release\r\n\r\n"
+        )
         (folder / "mail.eml").write_bytes(head + b"x" * 76 * (SIZE // 76))
         return folder / "mail.eml"
-    specimens.make_bundle(folder / "app.aab", "com.example.app", 7, "1.4.2", size_bytes=SIZE)
+    specimens.make_bundle(
+        folder / "app.aab", "com.example.app", 7, "1.4.2", size_bytes=SIZE
+    )
     return folder / "app.aab"
 
 
@@ -61,7 +68,9 @@ def arrived(job: Job, state: dict[str, Any], file: Path) -> str:
     if it was to be.
     """
     digest = hashlib.sha256(file.read_bytes()).hexdigest()
-    if digests := [each["sha256"] for each in state["objects"] if each["sha256"] != digest]:
+    if digests := [
+        each["sha256"] for each in state["objects"] if each["sha256"] != digest
+    ]:
         return f"stored with other bytes: {digests}"
     if not state["objects"]:
         return "nothing was stored"
@@ -69,19 +78,24 @@ def arrived(job: Job, state: dict[str, Any], file: Path) -> str:
         return f"{len(state['messages'])} messages were sent"
     if job.name == "file" and len(state["files"]) != 1:
         return f"{len(state['files'])} files were made"
-    if job.name == "release" and [each["versionCodes"] for each in live(state)] != [["7"]]:
+    if job.name == "release" and [each["versionCodes"] for each in live(state)] != [
+        ["7"]
+    ]:
         return f"released: {live(state)}"
     return ""
 
 
 def live(state: dict[str, Any]) -> list[dict[str, Any]]:
     """The releases on the internal track."""
-    releases: list[dict[str, Any]] = state["tracks"].get("com.example.app", {}).get("internal", [])
+    releases: list[dict[str, Any]] = (
+        state["tracks"].get("com.example.app", {}).get("internal", [])
+    )
     return releases
 
 
 @pytest.mark.parametrize(
-    ("job", "fault"), [pytest.param(*each, id=f"{each[0].id}-{each[1]}") for each in cases()]
+    ("job", "fault"),
+    [pytest.param(*each, id=f"{each[0].id}-{each[1]}") for each in cases()],
 )
 def test_a_client_does_its_job(job: Job, fault: str, tmp_path: Path) -> None:
     """It ends well and the bytes have arrived, once; or it is known not to survive the fault, and
@@ -93,7 +107,10 @@ def test_a_client_does_its_job(job: Job, fault: str, tmp_path: Path) -> None:
         lines = emulator.serve_google_hosts(tmp_path / "client")
         command = [word.format(**places(found, file)) for word in job.program]
         code, log = run(
-            command, tmp_path, environment(found, lines, tmp_path), PATIENCE[fault in job.fails]
+            command,
+            tmp_path,
+            environment(found, lines, tmp_path),
+            PATIENCE[fault in job.fails],
         )
         state = emulator.state()
     log += f"\n{state['requests']}"

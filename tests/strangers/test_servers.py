@@ -30,7 +30,10 @@ WAYS = {
     "resumable": {"upload-protocol": "resumable"},
     "chunks": {"upload-protocol": "resumable", "chunk-size": "256KiB"},
     "simple": {"upload-protocol": "simple"},
-    "multipart": {"upload-protocol": "multipart", "metadata": '{"contentType": "application/zip"}'},
+    "multipart": {
+        "upload-protocol": "multipart",
+        "metadata": '{"contentType": "application/zip"}',
+    },
 }
 SIZES = (0, 1, GRANULE, 2 * GRANULE + 7)
 
@@ -39,7 +42,9 @@ SIZES = (0, 1, GRANULE, 2 * GRANULE + 7)
 def gcp_storage_emulator(folder: Path) -> Iterator[str]:
     """The one in Python, in this process."""
     del folder
-    with create_server("127.0.0.1", 0, in_memory=True, default_bucket="bucket") as server:
+    with create_server(
+        "127.0.0.1", 0, in_memory=True, default_bucket="bucket"
+    ) as server:
         yield f"http://127.0.0.1:{server._api._httpd.server_port}"
 
 
@@ -130,9 +135,15 @@ def test_a_run_uploads_to_a_strangers_server(
     workspace = tmp_path / "workspace"
     workspace.mkdir()
     (workspace / name).write_bytes(data)
-    given = {"target": "storage.objects.insert", "params": '{"bucket": "bucket"}', "files": name}
+    given = {
+        "target": "storage.objects.insert",
+        "params": '{"bucket": "bucket"}',
+        "files": name,
+    }
     with Emulator() as tokens:
-        ended = Job(workspace, tokens).run({**given, "api-endpoint": server, **WAYS[way]})
+        ended = Job(workspace, tokens).run(
+            {**given, "api-endpoint": server, **WAYS[way]}
+        )
     assert ended.code == 0, ended.log
     with urlopen(
         f"{server}/download/storage/v1/b/bucket/o/{name}?alt=media", timeout=10

@@ -34,7 +34,9 @@ def said(*command: str) -> str:
     """
     if shutil.which(command[0]) is None:
         pytest.skip(f"{command[0]} is not installed")
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=300, check=False
+    )
     if done.returncode:
         pytest.skip(
             f"{Path(command[0]).name} can't be had here: "

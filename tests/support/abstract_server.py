@@ -78,7 +78,9 @@ class Server:
             return self, OffsetUnknown(fault, TransportError(fault, True))
         if fault == "token":
             return self, TokenRejected(Response(401))
-        return replace(self, open=True, stored=0), Started("https://x.googleapis.com/session", 1)
+        return replace(self, open=True, stored=0), Started(
+            "https://x.googleapis.com/session", 1
+        )
 
     def _send(self, move: Send, fault: str) -> tuple[Server, Event]:
         if self.finals:
@@ -92,11 +94,17 @@ class Server:
                 "conflict", Response(409), server_ok=True
             )
         if fault in ("error before", "break before", "token"):
-            return self, TokenRejected(Response(401)) if fault == "token" else OffsetUnknown(
-                fault, TransportError(fault, True)
-            )
-        stop = span.start + span.size // 2 if fault.startswith(("partial", "over")) else span.stop
-        after = replace(self, stored=max(self.stored, stop), received=self.received + span.size)
+            return self, TokenRejected(
+                Response(401)
+            ) if fault == "token" else OffsetUnknown(fault, TransportError(fault, True))
+        stop = (
+            span.start + span.size // 2
+            if fault.startswith(("partial", "over"))
+            else span.stop
+        )
+        after = replace(
+            self, stored=max(self.stored, stop), received=self.received + span.size
+        )
         if fault == "overstated" and not move.final:
             return replace(after, overstated=True), Stored(span.stop)
         if after.stored == self.size and move.final:
@@ -117,7 +125,11 @@ class Server:
             return self, Stored(self.size + 7)
         if fault == "early":
             return replace(self, lied=True), Completed(Response(200))
-        after = replace(self, stored=max(self.stored - 1, 0)) if fault == "retreat" else self
+        after = (
+            replace(self, stored=max(self.stored - 1, 0))
+            if fault == "retreat"
+            else self
+        )
         return after, Stored(after.stored)
 
     def _ask(self, fault: str) -> tuple[Server, Event]:

@@ -24,12 +24,16 @@ def run(tool: str, *arguments: object, check: bool = True) -> str:
     if found is None:
         pytest.skip(f"needs {tool} as an independent witness: it is not installed")
     command = [found, *map(str, arguments)]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=100)
+    done = subprocess.run(
+        command, check=False, capture_output=True, text=True, timeout=100
+    )
     assert not check or done.returncode == 0, done.stdout + done.stderr
     return done.stdout + done.stderr
 
 
-def make_key(folder: Path, name: str = "CN=Release, O=Example", algorithm: str = "RSA") -> Path:
+def make_key(
+    folder: Path, name: str = "CN=Release, O=Example", algorithm: str = "RSA"
+) -> Path:
     """A key store with one key under the alias `key`, as `keytool` makes it."""
     store = folder / f"{hashlib.sha256(name.encode()).hexdigest()[:8]}-{algorithm}.p12"
     size = {"RSA": 2048, "EC": 256, "DSA": 2048}[algorithm]
@@ -75,9 +79,15 @@ def jarsign(path: Path, store: Path) -> None:
 def apksign(path: Path, store: Path, *schemes: int) -> None:
     """Signs an APK with these signature schemes alone (1, 2, 3)."""
     wanted = [
-        f"--v{scheme}-signing-enabled={str(scheme in schemes).lower()}" for scheme in (1, 2, 3, 4)
+        f"--v{scheme}-signing-enabled={str(scheme in schemes).lower()}"
+        for scheme in (1, 2, 3, 4)
     ]
-    password = ("--ks-pass", f"pass:{PASSWORD}", "--min-sdk-version", 24 if schemes != (1,) else 23)
+    password = (
+        "--ks-pass",
+        f"pass:{PASSWORD}",
+        "--min-sdk-version",
+        24 if schemes != (1,) else 23,
+    )
     run("apksigner", "sign", "--ks", store, *password, *wanted, path)
 
 
@@ -85,7 +95,9 @@ def apk_certificates(path: Path, api_level: int = 24) -> list[str]:
     """SHA-256 of each signer's certificate in lower-case hex, as apksigner tells them for an API
     level and later.
     """
-    words = run("apksigner", "verify", "--min-sdk-version", api_level, "--print-certs", path)
+    words = run(
+        "apksigner", "verify", "--min-sdk-version", api_level, "--print-certs", path
+    )
     return re.findall(
         r"^Signer #\d+ certificate SHA-256 digest: ([0-9a-f]{64})$", words, re.MULTILINE
     )

@@ -10,7 +10,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 OWN_MAPPING = "BUNDLE-METADATA/com.android.tools.build.obfuscation/proguard.map"
-OWN_SYMBOLS = "BUNDLE-METADATA/com.android.tools.build.debugsymbols/arm64-v8a/libapp.so.sym"
+OWN_SYMBOLS = (
+    "BUNDLE-METADATA/com.android.tools.build.debugsymbols/arm64-v8a/libapp.so.sym"
+)
 
 
 def r8_mapping(build: str) -> str:
@@ -33,7 +35,9 @@ def marker(map_id: str, backend: str = "dex") -> bytes:
     """The string that R8 leaves in a dex file."""
     head = f'~~R8{{"backend":"{backend}","compilation-mode":"release",'
     head += '"has-checksums":false,"min-api":24,'
-    return f'{head}"pg-map-id":"{map_id}","r8-mode":"full","version":"8.13.17"}}'.encode()
+    return (
+        f'{head}"pg-map-id":"{map_id}","r8-mode":"full","version":"8.13.17"}}'.encode()
+    )
 
 
 def r8_dex(build: str, before: int = 100) -> bytes:
@@ -41,12 +45,21 @@ def r8_dex(build: str, before: int = 100) -> bytes:
     to nothing.
     """
     filling = b"".join(
-        hashlib.sha256(number.to_bytes(8, "big")).digest() for number in range(before // 32 + 1)
+        hashlib.sha256(number.to_bytes(8, "big")).digest()
+        for number in range(before // 32 + 1)
     )
-    return b"dex\n035\0" + filling[:before] + b"\x80" + marker(map_hash(build)[:7]) + b"\0more"
+    return (
+        b"dex\n035\0"
+        + filling[:before]
+        + b"\x80"
+        + marker(map_hash(build)[:7])
+        + b"\0more"
+    )
 
 
-def add_entries(path: Path, entries: Mapping[str, bytes], *, stored: bool = False) -> None:
+def add_entries(
+    path: Path, entries: Mapping[str, bytes], *, stored: bool = False
+) -> None:
     """Puts entries into an artifact that is there."""
     with zipfile.ZipFile(
         path, "a", zipfile.ZIP_STORED if stored else zipfile.ZIP_DEFLATED

@@ -55,7 +55,9 @@ def visit(
             emulator.add_fault(**fault)
         file = place.make(workspace, size)
         more = {name.replace("_", "-"): value for name, value in inputs.items()}
-        ended = Job(workspace, emulator).run({**place.inputs, "files": file.name, **made, **more})
+        ended = Job(workspace, emulator).run(
+            {**place.inputs, "files": file.name, **made, **more}
+        )
         state = emulator.state()
         stored = state["objects"][len(before["objects"]) :]
         return Seen(

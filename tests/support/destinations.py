@@ -72,7 +72,10 @@ def a_drive_file(emulator: Emulator) -> dict[str, str]:
     """A file in Drive, to be replaced."""
     with closing(EmulatorClient(emulator)) as talk:
         response = talk.request(
-            "POST", "/upload/drive/v3/files?uploadType=media", b"old", {"Content-Type": OCTETS}
+            "POST",
+            "/upload/drive/v3/files?uploadType=media",
+            b"old",
+            {"Content-Type": OCTETS},
         )
     return {"params": json.dumps({"fileId": response.json["id"]})}
 
@@ -179,13 +182,25 @@ RESUMABLE: dict[str, Place] = {
     "gmail-import": _gmail("import", "/messages/import", "gmail.insert"),
     "gmail-draft": _gmail("draft", "/drafts", "gmail.compose"),
     "gmail-draft-update": _gmail(
-        "draft-update", "/drafts/{draft-id}", "gmail.compose", http_method="PUT", before=a_draft
+        "draft-update",
+        "/drafts/{draft-id}",
+        "gmail.compose",
+        http_method="PUT",
+        before=a_draft,
     ),
     "gmail-draft-send": _gmail(
-        "draft-send", "/drafts/send", "gmail.compose", metadata={"id": "{draft-id}"}, before=a_draft
+        "draft-send",
+        "/drafts/send",
+        "gmail.compose",
+        metadata={"id": "{draft-id}"},
+        before=a_draft,
     ),
     "play-games": Place(
-        {"target": "play-games", "resource-id": "CgkI_abc", "image-type": "ACHIEVEMENT_ICON"},
+        {
+            "target": "play-games",
+            "resource-id": "CgkI_abc",
+            "image-type": "ACHIEVEMENT_ICON",
+        },
         _file("icon.png", b"\x89PNG\r\n\x1a\n"),
         "/upload/games/v1configuration/images/CgkI_abc/imageType/ACHIEVEMENT_ICON",
         "image/png",
@@ -244,7 +259,10 @@ RESUMABLE: dict[str, Place] = {
             "params": "part: [snippet, status]\nnotifySubscribers: false",
             "metadata": '{"snippet": {"title": "1.2.0"}, "status": {"privacyStatus": "private"}}',
         },
-        metadata={"snippet": {"title": "1.2.0"}, "status": {"privacyStatus": "private"}},
+        metadata={
+            "snippet": {"title": "1.2.0"},
+            "status": {"privacyStatus": "private"},
+        },
     ),
     "artifact-registry": _method(
         "artifactregistry.projects.locations.repositories.genericArtifacts.upload",
@@ -283,7 +301,9 @@ SINGLE: dict[str, Place] = {  # methods that Google offers without resumable upl
 PLACES = RESUMABLE | SINGLE
 # Whose first answer is not the last, with the ids of what the service makes of the file.
 ANSWERED_LATER = {
-    "artifact-registry": ("projects/p/locations/europe-west1/repositories/r/genericArtifacts/1"),
+    "artifact-registry": (
+        "projects/p/locations/europe-west1/repositories/r/genericArtifacts/1"
+    ),
     "chrome-web-store": "publishers/p/items/i",
     "firebase-app-distribution": "projects/1/apps/1:1:android:a/releases/",
 }

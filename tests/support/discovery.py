@@ -37,7 +37,10 @@ def _is_integer(value: object, limits: tuple[int, int]) -> bool:
     type.
     """
     if isinstance(value, str):
-        return re.fullmatch(r"-?\d+", value) is not None and limits[0] <= int(value) < limits[1]
+        return (
+            re.fullmatch(r"-?\d+", value) is not None
+            and limits[0] <= int(value) < limits[1]
+        )
     return type(value) is int and limits[0] <= value < limits[1]
 
 
@@ -138,11 +141,14 @@ class Discovery:
         self._document = document
         self.schemas = SchemaChecker(document["schemas"])
         self._methods = [
-            each for one in _descriptions(document) for each in _at_its_paths(one, document)
+            each
+            for one in _descriptions(document)
+            for each in _at_its_paths(one, document)
         ]
         # Of several that match, the one with more fixed text is meant.
         self._methods.sort(
-            key=lambda one: len(re.sub(r"\(.*?\)", "", one.pattern.pattern)), reverse=True
+            key=lambda one: len(re.sub(r"\(.*?\)", "", one.pattern.pattern)),
+            reverse=True,
         )
 
     def serves(self, path: str) -> bool:
@@ -159,11 +165,15 @@ class Discovery:
         if "upload_id" in dict(query):
             return []  # the URI of a session is used as it was given
         matching = [
-            (one, found) for one in self._methods if (found := one.pattern.fullmatch(request.path))
+            (one, found)
+            for one in self._methods
+            if (found := one.pattern.fullmatch(request.path))
         ]
         for method, found in matching:
             if method.verb == request.method:
-                named = {name: unquote(value) for name, value in found.groupdict().items()}
+                named = {
+                    name: unquote(value) for name, value in found.groupdict().items()
+                }
                 return [
                     *self._parameters(method, named, query),
                     *self._body(method, request),
@@ -187,7 +197,11 @@ class Discovery:
             seen.add(name)
             yield from _parameter(name, value, schema)
         for name, schema in method.parameters.items():
-            if schema["location"] == "query" and schema.get("required") and name not in seen:
+            if (
+                schema["location"] == "query"
+                and schema.get("required")
+                and name not in seen
+            ):
                 yield f"query parameter {name} is missing"
         if method.upload and dict(query).get("uploadType") not in UPLOAD_TYPES:
             yield f"uploadType is none of {', '.join(UPLOAD_TYPES)}"
@@ -196,7 +210,10 @@ class Discovery:
         if not request.body:
             return
         # The upload guides have metadata alone, also where the description lists no fields of it.
-        if not {"request", "mediaUpload"} & set(method.description) and not method.upload:
+        if (
+            not {"request", "mediaUpload"} & set(method.description)
+            and not method.upload
+        ):
             yield "a body, where the method takes none"
             return
         if not request.content_type.lower().startswith("application/json"):
@@ -241,7 +258,9 @@ def _pattern(template: str, parameters: dict[str, Schema]) -> re.Pattern[str]:
     parts = re.split(r"(\{\+?\w+\})", template)
     return re.compile(
         "".join(
-            re.sub(r"\{(\+?)(\w+)\}", group, part) if part[:1] == "{" else re.escape(part)
+            re.sub(r"\{(\+?)(\w+)\}", group, part)
+            if part[:1] == "{"
+            else re.escape(part)
             for part in parts
         )
     )
@@ -274,6 +293,7 @@ def refused_by_google(requests: Iterable[LoggedRequest]) -> list[str]:
         for document in map(discovery, DOCUMENTS):
             if document.serves(request.path):
                 found += [
-                    f"{request.method} {request.path}: {why}" for why in document.refusals(request)
+                    f"{request.method} {request.path}: {why}"
+                    for why in document.refusals(request)
                 ]
     return found

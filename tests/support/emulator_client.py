@@ -55,8 +55,12 @@ class EmulatorClient:
             "gmail.modify",
             "android_partner_over_the_air",
         )
-        self.token = emulator.token(*scopes, user="me@example.com") if token is None else token
-        self.connection = http.client.HTTPConnection("127.0.0.1", emulator.port, timeout=10)
+        self.token = (
+            emulator.token(*scopes, user="me@example.com") if token is None else token
+        )
+        self.connection = http.client.HTTPConnection(
+            "127.0.0.1", emulator.port, timeout=10
+        )
 
     def close(self) -> None:
         self.connection.close()
@@ -83,7 +87,10 @@ class EmulatorClient:
     # Dialect A
 
     def start_session(
-        self, path: str = STORAGE + "?name=x", size: int | None = None, kind: str = "text/plain"
+        self,
+        path: str = STORAGE + "?name=x",
+        size: int | None = None,
+        kind: str = "text/plain",
     ) -> str:
         """Starts a resumable session; the answer is its URI."""
         length = {} if size is None else {"X-Upload-Content-Length": str(size)}
@@ -109,12 +116,18 @@ class EmulatorClient:
 
     def goog(self, url: str, command: str, data: bytes = b"", **headers: str) -> Reply:
         named = {
-            f"X-Goog-Upload-{name.replace('_', '-')}": value for name, value in headers.items()
+            f"X-Goog-Upload-{name.replace('_', '-')}": value
+            for name, value in headers.items()
         }
-        return self.request("POST", url, data, {"X-Goog-Upload-Command": command, **named})
+        return self.request(
+            "POST", url, data, {"X-Goog-Upload-Command": command, **named}
+        )
 
     def start_goog_session(
-        self, path: str = STORAGE + "?name=x", size: int | None = None, kind: str = "text/plain"
+        self,
+        path: str = STORAGE + "?name=x",
+        size: int | None = None,
+        kind: str = "text/plain",
     ) -> str:
         length = {} if size is None else {"Header_Content_Length": str(size)}
         reply = self.goog(
@@ -131,8 +144,12 @@ class EmulatorClient:
         assert reply.status == 200, reply.body
         return f"{APP}/edits/{reply.json['id']}"
 
-    def upload(self, path: str, data: bytes, kind: str = "application/octet-stream") -> Reply:
-        return self.request("POST", f"/upload{path}?uploadType=media", data, {"Content-Type": kind})
+    def upload(
+        self, path: str, data: bytes, kind: str = "application/octet-stream"
+    ) -> Reply:
+        return self.request(
+            "POST", f"/upload{path}?uploadType=media", data, {"Content-Type": kind}
+        )
 
 
 def raw_request(

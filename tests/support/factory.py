@@ -165,14 +165,18 @@ class Answers:
         return answer
 
 
-def answers(response: Callable[[Step], Any], resource: Mapping[str, Any] | None = None) -> Answers:
+def answers(
+    response: Callable[[Step], Any], resource: Mapping[str, Any] | None = None
+) -> Answers:
     """A context of its own whose requests are answered by a function."""
     return Answers(RecordingContext(), resource or {}, response)
 
 
 def result(upload: Upload, resource: Mapping[str, Any], **facts: Any) -> FileResult:
     """The result of a finished upload."""
-    return FileResult(upload.artifact.name, upload.artifact.size or 0, resource=resource, **facts)
+    return FileResult(
+        upload.artifact.name, upload.artifact.size or 0, resource=resource, **facts
+    )
 
 
 def problems(error: InputError) -> dict[str, str]:

@@ -54,7 +54,9 @@ def plain(name: str, content: bytes) -> Artifact:
 
 
 def sha256(file: Artifact) -> str:
-    return hashlib.sha256(file.path.read_bytes() if file.data is None else file.data).hexdigest()
+    return hashlib.sha256(
+        file.path.read_bytes() if file.data is None else file.data
+    ).hexdigest()
 
 
 def refused(status: int, message: str, reason: str = "") -> ApiError:
@@ -104,7 +106,9 @@ class State:
         its id.
         """
         images = {
-            place: [one["sha256"] for one in found] for place, found in self.images.items() if found
+            place: [one["sha256"] for one in found]
+            for place, found in self.images.items()
+            if found
         }
         parts = (
             self.bundles,
@@ -155,7 +159,9 @@ class Play:
         self.closed: dict[str, str] = {}
         self.commits: list[Commit] = []
         self.taken: list[State] = []  # edits as others committed them
-        self.forgetful = False  # a committed edit is not told apart from one that never was
+        self.forgetful = (
+            False  # a committed edit is not told apart from one that never was
+        )
         for track, releases in tracks.items():
             self.live.tracks[track] = releases
             for one in releases:
@@ -245,13 +251,17 @@ class Play:
             case ["GET", "bundles"]:
                 return {
                     "bundles": [
-                        {"versionCode": code, "sha256": sha} for code, sha in state.bundles.items()
+                        {"versionCode": code, "sha256": sha}
+                        for code, sha in state.bundles.items()
                     ]
                 }
             case ["GET", "apks"]:
                 apks = state.apks.items()
                 return {
-                    "apks": [{"versionCode": code, "binary": {"sha256": sha}} for code, sha in apks]
+                    "apks": [
+                        {"versionCode": code, "binary": {"sha256": sha}}
+                        for code, sha in apks
+                    ]
                 }
             case name:
                 return self._content(state, name, rest, step)
@@ -262,11 +272,15 @@ class Play:
         if kind == "generatedApks":
             return {}
         found = self.live.tracks.get(unquote(name), [])
-        artifacts = [[{"versionCode": int(code)} for code in one["versionCodes"]] for one in found]
+        artifacts = [
+            [{"versionCode": int(code)} for code in one["versionCodes"]]
+            for one in found
+        ]
         state = "RELEASE_LIFECYCLE_STATE_PUBLISHED"
         return {
             "releases": [
-                {"activeArtifacts": one, "releaseLifecycleState": state} for one in artifacts
+                {"activeArtifacts": one, "releaseLifecycleState": state}
+                for one in artifacts
             ]
         }
 
@@ -279,12 +293,20 @@ class Play:
     def _content(self, state: State, name: list[str], rest: str, step: Call) -> Any:
         match name:
             case ["GET", "tracks"] if rest == "/tracks":
-                names = dict.fromkeys((*STANDARD, *(self.closed_tracks or ()), *state.tracks))
-                return {"tracks": [self._track(state, "GET", track, None) for track in names]}
+                names = dict.fromkeys(
+                    (*STANDARD, *(self.closed_tracks or ()), *state.tracks)
+                )
+                return {
+                    "tracks": [
+                        self._track(state, "GET", track, None) for track in names
+                    ]
+                }
             case ["POST", "tracks"]:
                 return self._create_track(state, step.json)
             case [method, "tracks"]:
-                return self._track(state, method, unquote(rest.split("/")[2]), step.json)
+                return self._track(
+                    state, method, unquote(rest.split("/")[2]), step.json
+                )
             case [method, "listings"]:
                 return self._listing(state, method, rest, step.json)
             case [method, "testers"]:
@@ -310,15 +332,21 @@ class Play:
         file = step.artifact
         self.uploads.append(file.name)
         parts = rest.strip("/").split("/")
-        assert any(kind in (step.media_type, "image/*") for kind in step.endpoint.media_types)
+        assert any(
+            kind in (step.media_type, "image/*") for kind in step.endpoint.media_types
+        )
         if parts[0] in ("bundles", "apks") and len(parts) == 1:
             assert file.manifest
             code = file.manifest.version_code
             if code in state.bundles or code in state.apks:
                 raise refused(
-                    403, f"Version code {code} has already been used.", "apkUpgradeVersionConflict"
+                    403,
+                    f"Version code {code} has already been used.",
+                    "apkUpgradeVersionConflict",
                 )
-            (state.bundles if parts[0] == "bundles" else state.apks)[code] = sha256(file)
+            (state.bundles if parts[0] == "bundles" else state.apks)[code] = sha256(
+                file
+            )
             response = {"versionCode": code, "sha256": sha256(file)}
             return (
                 response
@@ -381,11 +409,15 @@ class Play:
         if self.review == "automatic" and "changesNotSentForReview" in query:
             raise refused(400, AUTOMATIC, "badRequest")
         if self.in_review and query["changesInReviewBehavior"] == "ERROR_IF_IN_REVIEW":
-            raise refused(400, "Changes are already in review.", "CHANGES_ALREADY_IN_REVIEW")
+            raise refused(
+                400, "Changes are already in review.", "CHANGES_ALREADY_IN_REVIEW"
+            )
         before, self.live = self.live, self.edits.pop(edit)
         self.commits.append(Commit(edit, before.copy(), self.live.copy(), query))
         self.closed[edit] = (
-            "Edit not found." if self.forgetful else "This edit has already been committed."
+            "Edit not found."
+            if self.forgetful
+            else "This edit has already been committed."
         )
         self.close_edits()
         return {"id": edit}
@@ -424,7 +456,11 @@ def call_name(step: Call | Upload) -> str:
     edit, rest = edit_of(step)
     if not edit:
         return (
-            ("GET live releases" if rest.startswith("tracks/") else "GET generated APKs")
+            (
+                "GET live releases"
+                if rest.startswith("tracks/")
+                else "GET generated APKs"
+            )
             if rest
             else "insert"
         )
@@ -447,7 +483,9 @@ def _check_track(state: State, releases: list[dict[str, Any]]) -> None:
     if by_status.count("inProgress") + by_status.count("halted") > 1:
         raise refused(400, "Too many staged releases specified.")
     for one in releases:
-        fits = {"inProgress": {True}, "halted": {True, False}}.get(one["status"], {False})
+        fits = {"inProgress": {True}, "halted": {True, False}}.get(
+            one["status"], {False}
+        )
         assert all(isinstance(code, str) for code in one["versionCodes"])
         if (
             not {int(code) for code in one["versionCodes"]}

@@ -89,10 +89,17 @@ class ForkServer:
     """The process that forks, as the tests see it. It ends with the process of the tests."""
 
     def __init__(self) -> None:
-        self._requests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._requests, theirs = socket.socketpair(
+            socket.AF_UNIX, socket.SOCK_SEQPACKET
+        )
         with theirs:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "tests.support.fork_server", str(theirs.fileno())],
+                [
+                    sys.executable,
+                    "-m",
+                    "tests.support.fork_server",
+                    str(theirs.fileno()),
+                ],
                 cwd=ROOT,
                 env={"PATH": os.environ["PATH"]},
                 stdin=subprocess.DEVNULL,
@@ -105,7 +112,9 @@ class ForkServer:
         self._requests.close()
         self.process.wait()
 
-    def start(self, environment: Mapping[str, str], folder: Path, stdin: int) -> ForkedRun:
+    def start(
+        self, environment: Mapping[str, str], folder: Path, stdin: int
+    ) -> ForkedRun:
         """Start a run in `folder`, with exactly this environment, and its outputs in one pipe."""
         output, write = os.pipe()
         try:
@@ -137,7 +146,11 @@ class ForkServer:
     ) -> tuple[int, socket.socket]:
         """Return the process id of a new run, and the socket that tells its status."""
         details = json.dumps(
-            {"environment": dict(environment), "folder": str(folder), "argv": list(argv)}
+            {
+                "environment": dict(environment),
+                "folder": str(folder),
+                "argv": list(argv),
+            }
         ).encode()
         monitor, theirs = socket.socketpair()
         stdin, stdout, stderr = streams
@@ -227,9 +240,15 @@ def set_up(details: Mapping[str, Any], streams: Sequence[int]) -> None:
         os.dup2(stream, number)
     for stream in streams:
         os.close(stream)
-    sys.stdin = os.fdopen(0, "r", -1, sys.stdin.encoding, sys.stdin.errors, closefd=False)
-    sys.stdout = os.fdopen(1, "w", -1, sys.stdout.encoding, sys.stdout.errors, closefd=False)
-    sys.stderr = os.fdopen(2, "w", 1, sys.stderr.encoding, sys.stderr.errors, closefd=False)
+    sys.stdin = os.fdopen(
+        0, "r", -1, sys.stdin.encoding, sys.stdin.errors, closefd=False
+    )
+    sys.stdout = os.fdopen(
+        1, "w", -1, sys.stdout.encoding, sys.stdout.errors, closefd=False
+    )
+    sys.stderr = os.fdopen(
+        2, "w", 1, sys.stderr.encoding, sys.stderr.errors, closefd=False
+    )
     # Python itself sets LC_CTYPE where the locale would be C.
     locale = {name: os.environ[name] for name in ("LC_CTYPE",) if name in os.environ}
     os.environ.clear()

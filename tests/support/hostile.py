@@ -21,7 +21,8 @@ def crowded_axml(attributes: int) -> bytes:
         "<2I6H", _NONE, 0, 20, 20, attributes, 0, 0, 0
     )
     element += b"".join(
-        struct.pack("<3IHBBI", _NONE, 1, _NONE, 8, 0, 0x10, index) for index in range(attributes)
+        struct.pack("<3IHBBI", _NONE, 1, _NONE, 8, 0, 0x10, index)
+        for index in range(attributes)
     )
     return _chunk(3, 8, _chunk(1, 28, pool) + _chunk(0x102, 16, element))
 
@@ -32,14 +33,20 @@ def slow_axml(elements: int) -> bytes:
     """
     body = b"\x81\x80\x86\x80" + "\ud83d\ude00".encode("utf-8", "surrogatepass") * 256
     pool = (
-        struct.pack("<5I", elements, 0, 1 << 8, 28 + 4 * elements, 0) + bytes(4 * elements) + body
+        struct.pack("<5I", elements, 0, 1 << 8, 28 + 4 * elements, 0)
+        + bytes(4 * elements)
+        + body
     )
     each = (
-        _chunk(0x102, 16, struct.pack("<4I6H", 1, _NONE, _NONE, index, 20, 20, 0, 0, 0, 0))
+        _chunk(
+            0x102, 16, struct.pack("<4I6H", 1, _NONE, _NONE, index, 20, 20, 0, 0, 0, 0)
+        )
         for index in range(elements)
     )
     ends = _chunk(0x103, 16, struct.pack("<4I", 1, _NONE, _NONE, 0))
-    return _chunk(3, 8, _chunk(1, 28, pool) + next(each) + b"".join(one + ends for one in each))
+    return _chunk(
+        3, 8, _chunk(1, 28, pool) + next(each) + b"".join(one + ends for one in each)
+    )
 
 
 def fragmented_axml(chunks: int) -> bytes:
@@ -68,7 +75,9 @@ def directory_bomb(length: int) -> bytes:
     return (
         end64
         + locator
-        + struct.pack("<4s4H2IH", b"PK\5\6", 0, 0, 0xFFFF, 0xFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 0)
+        + struct.pack(
+            "<4s4H2IH", b"PK\5\6", 0, 0, 0xFFFF, 0xFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 0
+        )
     )
 
 

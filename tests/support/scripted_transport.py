@@ -47,13 +47,16 @@ class Script:
         head, body = raw_server.read_head(connection)
         line, *rest = head.decode("latin-1").split("\r\n")
         headers = {
-            name.lower(): value.strip() for name, _, value in (one.partition(":") for one in rest)
+            name.lower(): value.strip()
+            for name, _, value in (one.partition(":") for one in rest)
         }
         length = int(headers.get("content-length", "0"))
         request = ReceivedRequest(line, headers, body)
         self.requests.append(request)
         if not self.responses:
-            connection.sendall(raw_server.response(500, b"the script is over", "Connection: close"))
+            connection.sendall(
+                raw_server.response(500, b"the script is over", "Connection: close")
+            )
             return
         response = self.responses.pop(0)
         if callable(response):
@@ -73,7 +76,11 @@ class Script:
         lines = []
         for request in self.requests:
             headers = request.headers
-            place = headers.get("content-range") or headers.get("x-goog-upload-command") or ""
+            place = (
+                headers.get("content-range")
+                or headers.get("x-goog-upload-command")
+                or ""
+            )
             lines.append(f"{request.method} {place}".strip())
         return lines
 
@@ -117,7 +124,12 @@ def stored(dialect: Dialect, count: int) -> bytes:
     """So many bytes are stored."""
     if dialect == "content-range":
         return says(308, b"", *([f"Range: bytes=0-{count - 1}"] if count else []))
-    return says(200, b"", "X-Goog-Upload-Status: active", f"X-Goog-Upload-Size-Received: {count}")
+    return says(
+        200,
+        b"",
+        "X-Goog-Upload-Status: active",
+        f"X-Goog-Upload-Size-Received: {count}",
+    )
 
 
 def finished(dialect: Dialect, body: bytes = b'{"id": "1"}') -> bytes:

@@ -47,7 +47,9 @@ def secrets(emulator: Emulator) -> dict[str, bytes]:
     return {name: value.encode() for name, value in found.items() if value}
 
 
-def leaks(emulator: Emulator, channels: Mapping[str, bytes], *, masks: bool = True) -> list[str]:
+def leaks(
+    emulator: Emulator, channels: Mapping[str, bytes], *, masks: bool = True
+) -> list[str]:
     """Which secret is in which channel, without repeating it; `masks`: a runner obeys GitHub's
     commands.
     """
@@ -55,15 +57,23 @@ def leaks(emulator: Emulator, channels: Mapping[str, bytes], *, masks: bool = Tr
     found = []
     for channel, content in channels.items():
         seen = MASKS.sub(b"", content) if masks else content
-        found += [f"{name} in {channel}" for name, value in known.items() if value in seen]
-        found += [f"{name} in {channel}" for name, shape in SHAPES.items() if shape.search(seen)]
+        found += [
+            f"{name} in {channel}" for name, value in known.items() if value in seen
+        ]
+        found += [
+            f"{name} in {channel}"
+            for name, shape in SHAPES.items()
+            if shape.search(seen)
+        ]
     return found
 
 
 def files(*places: Path) -> Iterator[tuple[str, bytes]]:
     """Every file below the places that a run can have written, with its content."""
     for path in (
-        found for place in places for found in ([place] if place.is_file() else place.rglob("*"))
+        found
+        for place in places
+        for found in ([place] if place.is_file() else place.rglob("*"))
     ):
         if path.is_file() and not path.is_symlink() and path.stat().st_size <= LARGEST:
             yield str(path), path.read_bytes()

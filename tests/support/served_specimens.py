@@ -53,7 +53,9 @@ class File:
         with zipfile.ZipFile(io.BytesIO(self.data)) as archive:
             before = {name: archive.read(name) for name in archive.namelist()}
         after = {**before, **entries}
-        return replace(self, data=make_zip({k: v for k, v in after.items() if v is not None}))
+        return replace(
+            self, data=make_zip({k: v for k, v in after.items() if v is not None})
+        )
 
 
 FEATURE_MARK = {"0x0101055b": "12:00000001"}  # isFeatureSplit, as aapt2 writes true
@@ -132,7 +134,9 @@ def binary_xml(element: Element) -> bytes:
     header = struct.pack("<5I", len(strings), 0, 0, 28 + 4 * len(strings), 0)
     pool = _chunk(1, header, struct.pack(f"<{len(offsets)}I", *offsets) + body)
     resource_ids = struct.pack(f"<{len(ids)}I", *(int(key, 16) for key in ids))
-    return _chunk(3, b"", pool + _chunk(0x180, b"", resource_ids) + _written(element, places))
+    return _chunk(
+        3, b"", pool + _chunk(0x180, b"", resource_ids) + _written(element, places)
+    )
 
 
 def _split(key: str) -> tuple[str, str]:
@@ -162,7 +166,9 @@ def _collect(element: Element, ids: dict[str, None], texts: dict[str, None]) -> 
 def _written(element: Element, places: Mapping[str, int]) -> bytes:
     attributes = b""
     # those with ids come first, in the order of their ids
-    keys = sorted(element.attributes, key=lambda key: (not key.startswith("0x"), *_split(key)))
+    keys = sorted(
+        element.attributes, key=lambda key: (not key.startswith("0x"), *_split(key))
+    )
     for key in keys:
         value = element.attributes[key]
         kind, _, content = value.partition(":")
@@ -173,7 +179,9 @@ def _written(element: Element, places: Mapping[str, int]) -> bytes:
         uri, local = _split(key)
         space = places[uri] if uri else _NONE
         raw = data if kind == "text" else _NONE
-        attributes += struct.pack("<3IHBBI", space, places[local], raw, 8, 0, number_of_kind, data)
+        attributes += struct.pack(
+            "<3IHBBI", space, places[local], raw, 8, 0, number_of_kind, data
+        )
     place = places[element.name]
     start = struct.pack("<2I6H", _NONE, place, 20, 20, len(element.attributes), 0, 0, 0)
     inner = b"".join(_written(child, places) for child in element.children)
@@ -188,7 +196,11 @@ def _event(kind: int, body: bytes) -> bytes:
 
 
 def _chunk(kind: int, header: bytes, body: bytes) -> bytes:
-    return struct.pack("<2HI", kind, 8 + len(header), 8 + len(header) + len(body)) + header + body
+    return (
+        struct.pack("<2HI", kind, 8 + len(header), 8 + len(header) + len(body))
+        + header
+        + body
+    )
 
 
 def _utf16(text: str) -> bytes:

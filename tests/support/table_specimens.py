@@ -12,7 +12,13 @@ from google_emulator.services.play.binary_table import (
     read_proto_table,
     write_binary_table,
 )
-from google_emulator.specimens.manifests import chunk, field, number, string_pool, varint
+from google_emulator.specimens.manifests import (
+    chunk,
+    field,
+    number,
+    string_pool,
+    varint,
+)
 
 APP = "com.example.app"
 APP_ID = 0x7F
@@ -33,7 +39,9 @@ def file_item(path: str) -> bytes:
     return field(5, field(1, path.encode()))
 
 
-def reference(resource: int, name: str = "", *, attribute: bool = False, **flags: bool) -> bytes:
+def reference(
+    resource: int, name: str = "", *, attribute: bool = False, **flags: bool
+) -> bytes:
     """A reference to a resource, without what says that it is an item."""
     written = number(1, 1) if attribute else b""
     written += number(2, resource) + (field(3, name.encode()) if name else b"")
@@ -78,7 +86,9 @@ def proto_table(
     written = field(1, number(1, package_id)) + field(2, package.encode())
     for index, (name, resources) in enumerate(types.items(), 1):
         content = b"".join(field(3, one) for one in resources)
-        written += field(3, field(1, number(1, index)) + field(2, name.encode()) + content)
+        written += field(
+            3, field(1, number(1, index)) + field(2, name.encode()) + content
+        )
     return field(2, written)
 
 

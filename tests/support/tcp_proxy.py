@@ -43,7 +43,9 @@ class Middle:
             return
         with socket.create_connection(("127.0.0.1", self.emulator.port)) as real:
             real.sendall(
-                head.replace(b"Connection: keep-alive", b"Connection: close") + b"\r\n\r\n" + body
+                head.replace(b"Connection: keep-alive", b"Connection: close")
+                + b"\r\n\r\n"
+                + body
             )
             while part := real.recv(1 << 20):
                 connection.sendall(part)
@@ -70,7 +72,8 @@ class Place:
         with contextlib.redirect_stdout(log), contextlib.redirect_stderr(log):
             code = cli.run(environ, [])
         written = secret_watch.files(
-            self.folder / "workspace.private", self.folder / "workspace/uploader-results.json"
+            self.folder / "workspace.private",
+            self.folder / "workspace/uploader-results.json",
         )
         channels = {"the log": log.getvalue().encode(), **dict(written)}
         assert not secret_watch.leaks(emulator, channels)

@@ -40,7 +40,9 @@ def pem(key: rsa.RSAPrivateKey | None = None) -> str:
     plain = serialization.NoEncryption()
     return (
         (key or rsa_key())
-        .private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain)
+        .private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain
+        )
         .decode()
     )
 
@@ -74,8 +76,12 @@ def claims_of(token: str) -> dict[str, Any]:
 
 def signed(payload: dict[str, Any]) -> str:
     """The payload as a JSON web token signed by our key."""
-    parts = [json.dumps(part).encode() for part in ({"alg": "RS256", "typ": "JWT"}, payload)]
-    text = ".".join(base64.urlsafe_b64encode(part).decode().rstrip("=") for part in parts)
+    parts = [
+        json.dumps(part).encode() for part in ({"alg": "RS256", "typ": "JWT"}, payload)
+    ]
+    text = ".".join(
+        base64.urlsafe_b64encode(part).decode().rstrip("=") for part in parts
+    )
     signature = rsa_key().sign(text.encode(), padding.PKCS1v15(), hashes.SHA256())
     return f"{text}.{base64.urlsafe_b64encode(signature).decode().rstrip('=')}"
 
@@ -159,20 +165,31 @@ class TokenServer:
             return self._metadata(seen)
         if seen.path == "/oidc":
             assert seen.headers["authorization"] == "Bearer runner-secret-token"
-            return {"value": signed({"sub": "repo:octo/app", "aud": seen.query["audience"]})}
-        account, _, action = seen.path.removeprefix("/v1/projects/-/serviceAccounts/").partition(
-            ":"
-        )
+            return {
+                "value": signed({"sub": "repo:octo/app", "aud": seen.query["audience"]})
+            }
+        account, _, action = seen.path.removeprefix(
+            "/v1/projects/-/serviceAccounts/"
+        ).partition(":")
         assert account == ACCOUNT
         assert seen.headers["authorization"].removeprefix("Bearer ") in self.issued
         if action == "signJwt":
-            return {"keyId": "1", "signedJwt": signed(json.loads(seen.fields["payload"]))}
+            return {
+                "keyId": "1",
+                "signedJwt": signed(json.loads(seen.fields["payload"])),
+            }
         assert action == "generateAccessToken"
-        return {"accessToken": self._issue("impersonated"), "expireTime": "2099-01-01T00:00:00Z"}
+        return {
+            "accessToken": self._issue("impersonated"),
+            "expireTime": "2099-01-01T00:00:00Z",
+        }
 
     def _token(self, fields: dict[str, Any]) -> dict[str, Any]:
         if fields["grant_type"] == "refresh_token":
-            assert (fields["client_id"], fields["client_secret"]) == ("client", "client-secret-1")
+            assert (fields["client_id"], fields["client_secret"]) == (
+                "client",
+                "client-secret-1",
+            )
             assert fields["refresh_token"] == "1//refresh-secret-token"
         else:
             assert fields["grant_type"] == "urn:ietf:params:oauth:grant-type:jwt-bearer"
@@ -200,7 +217,10 @@ class TokenServer:
     def _exchange(self, fields: dict[str, Any]) -> dict[str, Any]:
         assert fields["grant_type"] == "urn:ietf:params:oauth:grant-type:token-exchange"
         assert fields["audience"] == f"//iam.googleapis.com/{PROVIDER}"
-        assert claims_of(fields["subject_token"])["aud"] == f"https://iam.googleapis.com/{PROVIDER}"
+        assert (
+            claims_of(fields["subject_token"])["aud"]
+            == f"https://iam.googleapis.com/{PROVIDER}"
+        )
         return {
             "access_token": self._issue("federated"),
             "expires_in": self.lifetime,
@@ -224,7 +244,9 @@ def running(certificate: Path | None = None) -> Iterator[TokenServer]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
+            body = self.rfile.read(
+                int(self.headers.get("Content-Length") or 0)
+            ).decode()
             fields = (
                 json.loads(body)
                 if body.startswith("{")
@@ -264,7 +286,9 @@ def running(certificate: Path | None = None) -> Iterator[TokenServer]:
         context.load_cert_chain(certificate)
         server.socket = context.wrap_socket(server.socket, server_side=True)
     tokens.url = f"http{'s' if certificate else ''}://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread = threading.Thread(
+        target=server.serve_forever, kwargs={"poll_interval": 0.01}
+    )
     thread.start()
     try:
         yield tokens

@@ -66,7 +66,9 @@ def read(name: str, file: bytes) -> Transcript:
 
 def _exchange(text: str, file: bytes) -> Exchange:
     lines = text.splitlines()
-    said = {key: line.split(": ", 1)[1].split() for line in lines for key in _keys(line)}
+    said = {
+        key: line.split(": ", 1)[1].split() for line in lines for key in _keys(line)
+    }
     return Exchange(
         said["move"],
         _message([line[2:] for line in lines if line.startswith(">")], file),
@@ -84,11 +86,14 @@ def _message(lines: list[str], file: bytes) -> Message:
     first, *rest = lines
     end = rest.index("") if "" in rest else len(rest)
     headers = tuple(
-        (name, value) for name, _, value in (line.partition(": ") for line in rest[:end])
+        (name, value)
+        for name, _, value in (line.partition(": ") for line in rest[:end])
     )
     body = "\r\n".join(rest[end + 1 :]).encode()
     return Message(
-        first, headers, _BYTES.sub(lambda match: file[int(match[1]) : int(match[2]) + 1], body)
+        first,
+        headers,
+        _BYTES.sub(lambda match: file[int(match[1]) : int(match[2]) + 1], body),
     )
 
 

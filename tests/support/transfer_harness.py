@@ -63,7 +63,12 @@ class FakeTime:
         self.now += seconds
 
     def clock(self) -> Clock:
-        return Clock(self.sleep, lambda: self.now, lambda: EPOCH + self.now, lambda: self.fraction)
+        return Clock(
+            self.sleep,
+            lambda: self.now,
+            lambda: EPOCH + self.now,
+            lambda: self.fraction,
+        )
 
 
 class FakeLogin(Login):
@@ -94,7 +99,9 @@ class FakeLogin(Login):
 
 def forgetful_journal() -> Journal:
     """A journal that keeps nothing, as that of a run without a state folder."""
-    return Journal(SealedStore(None, b"", "", Clock(time.sleep), RecordingReporter()), JobRun(""))
+    return Journal(
+        SealedStore(None, b"", "", Clock(time.sleep), RecordingReporter()), JobRun("")
+    )
 
 
 class MemoryJournal(Journal):
@@ -102,7 +109,8 @@ class MemoryJournal(Journal):
 
     def __init__(self) -> None:
         super().__init__(
-            SealedStore(None, b"", "", Clock(time.sleep), RecordingReporter()), JobRun("")
+            SealedStore(None, b"", "", Clock(time.sleep), RecordingReporter()),
+            JobRun(""),
         )
         self.entries: dict[Artifact, SessionRecord] = {}
 
@@ -211,11 +219,17 @@ class Bench:
         self.cancellation = Cancellation()
         root = server.url if isinstance(server, Emulator) else server
         known = cast("UploadProtocol", protocol)
-        given = TransferInputs(api_endpoint=root, upload_protocol=known, chunk_size=chunk)
+        given = TransferInputs(
+            api_endpoint=root, upload_protocol=known, chunk_size=chunk
+        )
         settings = replace(given, stall_timeout=stall, finalize_timeout=finalize)
-        policy = RetryPolicy(self.time.clock(), self.cancellation, max_retries, retry_deadline)
+        policy = RetryPolicy(
+            self.time.clock(), self.cancellation, max_retries, retry_deadline
+        )
         self.client = ApiClient(transport or HttpClient(), self.login, policy, settings)
-        self.engine = Engine(self.client, settings, journal or forgetful_journal(), self.reporter)
+        self.engine = Engine(
+            self.client, settings, journal or forgetful_journal(), self.reporter
+        )
 
     def send(self, job: Upload) -> FileResult:
         """Uploads one file through the engine; a failure stands in the result."""
@@ -287,7 +301,9 @@ STEPS: Mapping[Dialect, Mapping[str, str]] = {
 def data_of(size: int, seed: int = 7) -> bytes:
     """Bytes that differ at every offset: a block in the wrong place can't pass."""
     word = (seed * 2_654_435_761).to_bytes(8, "little")
-    return b"".join(index.to_bytes(8, "little") + word for index in range(size // 16 + 1))[:size]
+    return b"".join(
+        index.to_bytes(8, "little") + word for index in range(size // 16 + 1)
+    )[:size]
 
 
 def in_memory(data: bytes, name: str = "app.bin") -> Artifact:
@@ -312,7 +328,9 @@ def job(
 ) -> Upload:
     """The upload of an artifact (or of bytes) to the emulator's anything method."""
     found = in_memory(artifact) if isinstance(artifact, bytes) else artifact
-    return Upload(replace(ITEMS, dialect=dialect, **endpoint), found, media_type, metadata)
+    return Upload(
+        replace(ITEMS, dialect=dialect, **endpoint), found, media_type, metadata
+    )
 
 
 def schedule(count: int) -> Sequence[float]:

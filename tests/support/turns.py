@@ -87,12 +87,16 @@ class Turns:
             self._going.remove(number)
             return number
 
-        self._tasks = [greenlet(partial(carry_out, number)) for number in range(len(tasks))]
+        self._tasks = [
+            greenlet(partial(carry_out, number)) for number in range(len(tasks))
+        ]
         self._going = list(range(len(tasks)))
         last = -1
         while self._going:
             going = self._choose(self._going, last)
-            last = self._tasks[going].switch()  # which comes back with the task that has ended
+            last = self._tasks[
+                going
+            ].switch()  # which comes back with the task that has ended
         self._tasks = []
         if errors:
             raise min([errors[number] for number in sorted(errors)], key=rank)

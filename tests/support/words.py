@@ -14,7 +14,10 @@ from uploader.protocol.session import Move, QueryOffset, Send, Start
 
 NUMBERS = st.integers(0, 10**20).map(str)
 RANGES = st.builds(
-    "{}{}-{}".format, st.sampled_from(["", "bytes=", "bytes = ", "items="]), NUMBERS, NUMBERS
+    "{}{}-{}".format,
+    st.sampled_from(["", "bytes=", "bytes = ", "items="]),
+    NUMBERS,
+    NUMBERS,
 )
 WORDS = st.sampled_from(
     [
@@ -45,7 +48,8 @@ BODIES = st.one_of(
     ),
 )
 STATUSES = st.one_of(
-    st.integers(100, 599), st.sampled_from([200, 201, 308, 401, 403, 404, 410, 429, 500, 503])
+    st.integers(100, 599),
+    st.sampled_from([200, 201, 308, 401, 403, 404, 410, 429, 500, 503]),
 )
 MOVES: st.SearchStrategy[Move] = st.sampled_from(
     [
@@ -60,7 +64,7 @@ MOVES: st.SearchStrategy[Move] = st.sampled_from(
 
 def responses(names: Sequence[str]) -> st.SearchStrategy[Response]:
     """Answers that bear some of these headers, with any values."""
-    headers = st.dictionaries(st.sampled_from(list(names)), VALUES, max_size=len(names)).map(
-        Headers
-    )
+    headers = st.dictionaries(
+        st.sampled_from(list(names)), VALUES, max_size=len(names)
+    ).map(Headers)
     return st.builds(Response, STATUSES, headers, BODIES, st.booleans())

@@ -40,8 +40,12 @@ VIEWER = "CAN_VIEW_NON_FINANCIAL_DATA"
 def job(job: Job) -> Job:
     """An app with a live release and a closed track, and a bundle in the workspace."""
     specimens.make_bundle(job.workspace / "app.aab", APP, 42, "4.2", size_bytes=100_000)
-    job.emulator.console.add_release(APP, "production", {"versionCodes": ["41"], "name": "4.1"})
-    job.emulator.console.add_release(APP, "friends", {"versionCodes": ["40"], "name": "4.0"})
+    job.emulator.console.add_release(
+        APP, "production", {"versionCodes": ["41"], "name": "4.1"}
+    )
+    job.emulator.console.add_release(
+        APP, "friends", {"versionCodes": ["40"], "name": "4.0"}
+    )
     return job
 
 
@@ -77,7 +81,16 @@ def test_a_check_of_a_finished_setup_ends_well_and_changes_nothing(job: Job) -> 
     before = live(job)
     ended = job.succeed(CHECK)
     found = results(ended)
-    there = ("Login", API, f"App {APP}", VIEW_APP, EDIT, VALIDATION, "Track friends", VITALS)
+    there = (
+        "Login",
+        API,
+        f"App {APP}",
+        VIEW_APP,
+        EDIT,
+        VALIDATION,
+        "Track friends",
+        VITALS,
+    )
     assert [found[row] for row in there] == ["Ok"] * len(there)
     assert (live(job), edits(job)) == (before, (0, 0, 1))
     assert ended.outputs["failure"] == ""
@@ -115,7 +128,9 @@ def test_only_an_edit_is_opened_validated_and_deleted(job: Job) -> None:
 
 
 def test_a_standard_track_needs_no_row_and_no_rates_without_a_limit(job: Job) -> None:
-    found = results(job.succeed({"target": "check", "package-name": APP, "tracks": "internal"}))
+    found = results(
+        job.succeed({"target": "check", "package-name": APP, "tracks": "internal"})
+    )
     assert not [row for row in found if row.startswith("Track ")]
     assert TO_PRODUCTION not in found
     assert VITALS not in found
@@ -123,9 +138,14 @@ def test_a_standard_track_needs_no_row_and_no_rates_without_a_limit(job: Job) ->
 
 @pytest.mark.parametrize(
     ("track", "advice"),
-    [("prod", "probably a misspelling of production"), ("friend", "misspelling of friends")],
+    [
+        ("prod", "probably a misspelling of production"),
+        ("friend", "misspelling of friends"),
+    ],
 )
-def test_a_misspelt_track_is_told_as_a_release_tells_it(job: Job, track: str, advice: str) -> None:
+def test_a_misspelt_track_is_told_as_a_release_tells_it(
+    job: Job, track: str, advice: str
+) -> None:
     """No track of that name is to be created."""
     ended = job.fail(3, {"target": "check", "package-name": APP, "tracks": track})
     assert advice in ended.log
@@ -142,7 +162,11 @@ MISSING: dict[str, tuple[dict[str, Any], str, str]] = {
         API,
         "console.developers.google.com/apis/api/androidpublisher.googleapis.com",
     ),
-    "the app": ({"any_app": False, "apps": {}}, f"App {APP}", "create the app in the Play Console"),
+    "the app": (
+        {"any_app": False, "apps": {}},
+        f"App {APP}",
+        "create the app in the Play Console",
+    ),
     "every permission": ({"permissions": {APP: []}}, VIEW_APP, "Invite the account"),
     "a permission to release": ({"permissions": {APP: [VIEWER]}}, EDIT, TO_PRODUCTION),
     "the track": ({"apps": {}}, "Track friends", "create-tracks: true"),
@@ -151,7 +175,11 @@ MISSING: dict[str, tuple[dict[str, Any], str, str]] = {
         VITALS,
         "apis/library/playdeveloperreporting.googleapis.com",
     ),
-    "a permission to see the rates": ({"vitals": {APP: {"down": "forbidden"}}}, VITALS, VIEW_APP),
+    "a permission to see the rates": (
+        {"vitals": {APP: {"down": "forbidden"}}},
+        VITALS,
+        VIEW_APP,
+    ),
 }
 
 
@@ -161,7 +189,9 @@ def test_what_is_missing_is_named_with_what_to_do(job: Job, case: str) -> None:
     with Emulator(config={"apps": LIVE, **config}) as emulator:
         broken = Job(job.workspace, emulator)
         ended = broken.fail(3, CHECK)
-        assert [name for name, result in results(ended).items() if result == "Missing"] == [row]
+        assert [
+            name for name, result in results(ended).items() if result == "Missing"
+        ] == [row]
         assert advice in ended.log
         assert f"Missing: {row}." in ended.log
         assert ended.outputs["failure"] == "setup-incomplete"
@@ -192,8 +222,14 @@ def test_a_refused_login_is_a_row_of_the_table(job: Job, dry_run: str) -> None:
             "Caller does not have required permission to use project example-1.",
             "roles/serviceusage.serviceUsageConsumer",
         ),
-        ("Consumer 'project_number:123' has been suspended.", "Restore it in the Google Cloud"),
-        ("Request had insufficient authentication scopes.", "Use the key of a service account"),
+        (
+            "Consumer 'project_number:123' has been suspended.",
+            "Restore it in the Google Cloud",
+        ),
+        (
+            "Request had insufficient authentication scopes.",
+            "Use the key of a service account",
+        ),
     ],
     ids=["quota project", "suspended project", "scopes"],
 )
@@ -204,7 +240,9 @@ def test_a_login_whose_project_or_scopes_are_refused_needs_no_invitation(
     listed = "androidpublisher.applications.tracks.releases.list"
     job.emulator.add_fault(listed, "status", status=403, message=message, times=9)
     ended = job.fail(3, CHECK)
-    assert [name for name, result in results(ended).items() if result == "Missing"] == [API]
+    assert [name for name, result in results(ended).items() if result == "Missing"] == [
+        API
+    ]
     assert advice in ended.log
     assert "Invite the account" not in ended.log
 
@@ -240,7 +278,12 @@ def test_a_dry_run_opens_no_edit(job: Job) -> None:
     ended = job.succeed({**CHECK, "dry-run": "true"})
     assert edits(job) == (0, 0, 0)
     found = results(ended)
-    assert found[EDIT] == found[VALIDATION] == found["Track friends"] == "Could not be checked"
+    assert (
+        found[EDIT]
+        == found[VALIDATION]
+        == found["Track friends"]
+        == "Could not be checked"
+    )
 
 
 def test_the_edit_of_an_unfinished_release_is_left_alone(job: Job) -> None:
@@ -267,7 +310,9 @@ def test_the_edit_of_an_unfinished_release_is_left_alone(job: Job) -> None:
     ],
 )
 @pytest.mark.parametrize("fault", ["answer-lost", "status"])
-def test_a_request_that_fails_once_is_repeated(job: Job, request_name: str, fault: str) -> None:
+def test_a_request_that_fails_once_is_repeated(
+    job: Job, request_name: str, fault: str
+) -> None:
     job.emulator.add_fault(request_name, fault)
     before = live(job)
     ended = job.succeed(CHECK)
@@ -277,7 +322,10 @@ def test_a_request_that_fails_once_is_repeated(job: Job, request_name: str, faul
 
 def test_a_service_that_stays_down_is_75_and_no_row_is_ok(job: Job) -> None:
     job.emulator.add_fault(
-        "androidpublisher.applications.tracks.releases.list", "status", status=503, times=9
+        "androidpublisher.applications.tracks.releases.list",
+        "status",
+        status=503,
+        times=9,
     )
     ended = job.fail(75, {**CHECK, "max-retries": "0"})
     assert " Ok " not in ended.log
@@ -314,7 +362,10 @@ def test_the_app_is_read_from_the_files(job: Job) -> None:
     ("inputs", "words"),
     [
         ({}, "is required for this target"),
-        ({"files": "*.aab", "package-name": "com.example.other"}, "belongs to com.example.app"),
+        (
+            {"files": "*.aab", "package-name": "com.example.other"},
+            "belongs to com.example.app",
+        ),
         ({"files": "*.apk"}, "files: "),
         ({"package-name": APP, "halt-above": ""}, "halt-above: "),
         ({"package-name": APP, "status": "completed", "dry-run": ""}, "dry-run: "),
@@ -330,7 +381,9 @@ def test_a_wrong_input_is_refused_before_anything_is_sent(
 
 def test_several_apps_are_checked_in_one_table(job: Job) -> None:
     job.emulator.config.permissions = {"com.example.other": []}
-    ended = job.fail(3, {"target": "check", "package-name": f"{APP}, com.example.other"})
+    ended = job.fail(
+        3, {"target": "check", "package-name": f"{APP}, com.example.other"}
+    )
     assert re.search(rf"^{APP} +Login +Ok", ended.log, re.MULTILINE)
     row = rf"^com.example.other +{re.escape(VIEW_APP)} +Missing"
     assert re.search(row, ended.log, re.MULTILINE)
@@ -338,14 +391,20 @@ def test_several_apps_are_checked_in_one_table(job: Job) -> None:
 
 
 def test_a_rehearsal_claims_nothing_of_the_login(job: Job) -> None:
-    ended = job.run({"target": "check", "package-name": APP, "api-endpoint": "emulator"})
+    ended = job.run(
+        {"target": "check", "package-name": APP, "api-endpoint": "emulator"}
+    )
     assert ended.code == 0, ended.log
     assert results(ended)["Login"] == "Could not be checked"
-    assert ended.last_line.startswith("Rehearsal, nothing was published. In the emulator: ")
+    assert ended.last_line.startswith(
+        "Rehearsal, nothing was published. In the emulator: "
+    )
     assert "### Setup, in the emulator" in ended.summary
 
 
 def test_the_state_of_the_check_is_told_in_one_line(job: Job) -> None:
     ended = job.succeed(CHECK)
-    assert ended.last_line == f"{APP}: 8 ok, nothing missing; 4 rows could not be checked."
+    assert (
+        ended.last_line == f"{APP}: 8 ok, nothing missing; 4 rows could not be checked."
+    )
     assert json.loads((job.workspace / "uploader-results.json").read_text()) == []

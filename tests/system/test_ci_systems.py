@@ -45,7 +45,9 @@ class Mixed:
     def untouched(self) -> bool:
         """Whether nothing was written where GitHub's variables point."""
         files = [(self.folder / name).read_text() for name in ("output", "summary")]
-        return files == ["before\n", "before\n"] and not [*(self.folder / "temporary").iterdir()]
+        return files == ["before\n", "before\n"] and not [
+            *(self.folder / "temporary").iterdir()
+        ]
 
 
 @pytest.fixture
@@ -81,11 +83,16 @@ def job(tmp_path: Path, emulator: Emulator) -> Job:
 
 @pytest.fixture(params=SYSTEMS.values(), ids=list(SYSTEMS))
 def mixed(
-    tmp_path: Path, emulator: Emulator, foreign: dict[str, str], request: pytest.FixtureRequest
+    tmp_path: Path,
+    emulator: Emulator,
+    foreign: dict[str, str],
+    request: pytest.FixtureRequest,
 ) -> Mixed:
     """A job with a bundle in each of the systems."""
     kind = "gitlab" if "GITLAB_CI" in request.param else "console"
-    return Mixed(with_bundle(tmp_path, emulator, kind), {**foreign, **request.param}, tmp_path)
+    return Mixed(
+        with_bundle(tmp_path, emulator, kind), {**foreign, **request.param}, tmp_path
+    )
 
 
 def with_bundle(folder: Path, emulator: Emulator, kind: str) -> Job:
@@ -142,7 +149,9 @@ def test_no_token_is_asked_for_where_a_job_was_made_to_name_it(mixed: Mixed) -> 
         "ACTIONS_ID_TOKEN_REQUEST_URL": google.oidc_url,
         "ACTIONS_ID_TOKEN_REQUEST_TOKEN": google.oidc_request_token,
     }
-    ended = mixed.job.fail(3, {**RELEASE, "credentials": "", **login}, **{**mixed.variables, **url})
+    ended = mixed.job.fail(
+        3, {**RELEASE, "credentials": "", **login}, **{**mixed.variables, **url}
+    )
     assert "There is no OIDC token" in ended.log
     assert "oidc.token" not in google.state()["requests"]
 
@@ -160,7 +169,11 @@ def test_a_system_that_is_not_known_is_told_no_secret(
     output = tmp_path / named
     output.parent.mkdir(parents=True, exist_ok=True)
     output.touch()
-    made = {**foreign, "GITHUB_OUTPUT": str(output), "GITHUB_WORKSPACE": str(job.workspace)}
+    made = {
+        **foreign,
+        "GITHUB_OUTPUT": str(output),
+        "GITHUB_WORKSPACE": str(job.workspace),
+    }
     ended = job.succeed(RELEASE, BUDDY="true", CI="true", **made)
     assert "add-mask" not in ended.log
 
@@ -172,7 +185,9 @@ def test_what_a_run_leaves_has_its_own_modes(job: Job, inherited: int) -> None:
     """GitLab's runner sets the umask to 0. What later jobs read is 0644, the state is for its owner
     alone.
     """
-    job.emulator.add_fault("play.bundles.upload+resumable.put", "status", status=503, after=600_000)
+    job.emulator.add_fault(
+        "play.bundles.upload+resumable.put", "status", status=503, after=600_000
+    )
     report = job.workspace / "uploader.env"
     given = {**RELEASE, "max-retries": "0", "state-dir": "kept/state"}
     environ = {**job.environment(given), "UPLOADER_DOTENV": "uploader.env"}
@@ -194,7 +209,11 @@ def test_what_a_run_leaves_has_its_own_modes(job: Job, inherited: int) -> None:
             *job.workspace.glob("*.json"),
         )
     }
-    assert oct(stat.S_IMODE(report.stat().st_mode)) == modes.pop("uploader-results.json") == "0o644"
+    assert (
+        oct(stat.S_IMODE(report.stat().st_mode))
+        == modes.pop("uploader-results.json")
+        == "0o644"
+    )
     assert modes.pop("kept") == ("0o700" if inherited == 0o077 else "0o755")
     assert modes.pop("kept/state") == "0o700"
     assert modes
@@ -214,7 +233,11 @@ def test_the_keys_of_connections_are_written_nowhere(tmp_path: Path) -> None:
     )
     environ = {**os.environ, "SSLKEYLOGFILE": str(tmp_path / "keys")}
     done = subprocess.run(
-        [sys.executable, "-c", code], env=environ, capture_output=True, text=True, check=True
+        [sys.executable, "-c", code],
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert done.stdout == "[None, None]\n"
     assert not (tmp_path / "keys").exists()

@@ -13,7 +13,13 @@ import zipfile
 import pytest
 
 from google_emulator import specimens
-from tests.support.debug_files import OWN_MAPPING, OWN_SYMBOLS, add_entries, r8_dex, r8_mapping
+from tests.support.debug_files import (
+    OWN_MAPPING,
+    OWN_SYMBOLS,
+    add_entries,
+    r8_dex,
+    r8_mapping,
+)
 from tests.support.fake_play import PACKAGE
 from tests.support.job import Ended, Job
 from tests.support.release_plans import plan_of
@@ -39,7 +45,9 @@ def job(job: Job) -> Job:
             path.parent.mkdir()
             path.write_text(r8_mapping(build))
             (path.parent / "symbols" / "x86_64").mkdir(parents=True)
-            (path.parent / "symbols" / "x86_64" / "liba.so").write_text(f"symbols of {build}")
+            (path.parent / "symbols" / "x86_64" / "liba.so").write_text(
+                f"symbols of {build}"
+            )
     return job
 
 
@@ -65,10 +73,14 @@ def test_a_second_run_of_the_same_release_commits_nothing(job: Job) -> None:
     job.succeed(release)
     ended = job.succeed(release)
     assert "is on Google Play already." in ended.log
-    assert (ended.outputs["bytes-uploaded"], ended.outputs["committed"]) == ("0", "true")
+    assert (ended.outputs["bytes-uploaded"], ended.outputs["committed"]) == (
+        "0",
+        "true",
+    )
     assert len(job.emulator.state()["edits"]["committed"]) == 1
-    assert "  = phone/mapping.txt: mapping for version code 42, on Google Play already" in plan_of(
-        ended
+    assert (
+        "  = phone/mapping.txt: mapping for version code 42, on Google Play already"
+        in plan_of(ended)
     )
 
 
@@ -88,9 +100,9 @@ def test_each_artifact_gets_its_own_mapping(job: Job, given: str) -> None:
         for entry in json.loads(ended.outputs["plan"])["files"][1::2]
     }
     folders = {42: "phone", 1042: "wear"}
-    assert {code: (job.workspace / name).read_text() for code, name in sent.items()} == {
-        code: r8_mapping(folder) for code, folder in folders.items()
-    }
+    assert {
+        code: (job.workspace / name).read_text() for code, name in sent.items()
+    } == {code: r8_mapping(folder) for code, folder in folders.items()}
     for code, name in sent.items():
         assert f"With {name}: mapping for version code {code}" in ended.log
         assert f"  + {name}: mapping for version code {code}" in plan_of(ended)
@@ -99,7 +111,10 @@ def test_each_artifact_gets_its_own_mapping(job: Job, given: str) -> None:
 MISTAKES: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
     "one path": (
         {"mapping-file": "phone/mapping.txt"},
-        ("it belongs to one artifact, and `files` has 2: phone.aab, wear.aab", "{version-code}"),
+        (
+            "it belongs to one artifact, and `files` has 2: phone.aab, wear.aab",
+            "{version-code}",
+        ),
     ),
     "one folder of symbols": (
         {"debug-symbols": "phone/symbols"},
@@ -165,7 +180,9 @@ def test_jobs_that_share_the_files_share_no_mapping(job: Job) -> None:
     """
     shard = {"shard": "1/2", "commit": "false", "tracks": "none"}
     refused(
-        job, {**shard, "mapping-file": "phone/mapping.txt"}, "each of the jobs that share `files`"
+        job,
+        {**shard, "mapping-file": "phone/mapping.txt"},
+        "each of the jobs that share `files`",
     )
     ended = job.succeed(
         {**PLAY, **shard, "mapping-file": "42=phone/mapping.txt, 1042=wear/mapping.txt"}
@@ -175,16 +192,30 @@ def test_jobs_that_share_the_files_share_no_mapping(job: Job) -> None:
 
 def test_a_bundle_that_carries_its_own_needs_none(job: Job) -> None:
     """The plan says what is in it, and a pattern is then filled for the other one alone."""
-    add_entries(job.workspace / PHONE, {OWN_MAPPING: b"a.B -> c:\n", OWN_SYMBOLS: b"\x7fELF"})
+    add_entries(
+        job.workspace / PHONE, {OWN_MAPPING: b"a.B -> c:\n", OWN_SYMBOLS: b"\x7fELF"}
+    )
     (job.workspace / "phone" / "mapping.txt").unlink()
     ended = job.succeed({**PLAY, "mapping-file": "{name}/mapping.txt"})
-    assert [result["path"] for result in ended.results] == [PHONE, WEAR, "wear/mapping.txt"]
+    assert [result["path"] for result in ended.results] == [
+        PHONE,
+        WEAR,
+        "wear/mapping.txt",
+    ]
     plan = plan_of(ended)
     assert "  = phone.aab: mapping for version code 42, in the bundle itself" in plan
-    assert "  = phone.aab: native symbols for version code 42, in the bundle itself" in plan
+    assert (
+        "  = phone.aab: native symbols for version code 42, in the bundle itself"
+        in plan
+    )
     assert "  + wear/mapping.txt: mapping for version code 1042" in plan
-    assert "With phone.aab: mapping for version code 42, in the bundle itself" in ended.log
-    assert "\n= phone.aab: mapping for version code 42, in the bundle itself\n" in ended.summary
+    assert (
+        "With phone.aab: mapping for version code 42, in the bundle itself" in ended.log
+    )
+    assert (
+        "\n= phone.aab: mapping for version code 42, in the bundle itself\n"
+        in ended.summary
+    )
 
 
 # Nothing of packed symbols stays
@@ -196,14 +227,20 @@ def packed_left(job: Job) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL], ids=lambda number: number.name
+    "number",
+    [signal.SIGTERM, signal.SIGINT, signal.SIGKILL],
+    ids=lambda number: number.name,
 )
 @pytest.mark.skipif(
     sys.platform != "linux", reason="elsewhere a file has a name, which a kill leaves"
 )
-def test_nothing_of_packed_symbols_stays_after_a_signal(job: Job, number: signal.Signals) -> None:
+def test_nothing_of_packed_symbols_stays_after_a_signal(
+    job: Job, number: signal.Signals
+) -> None:
     """They have no name while they are sent, so they are gone with the process, however it ends."""
-    job.emulator.add_fault("resumable.put+play.deobfuscationfiles.upload", "stall", seconds=20)
+    job.emulator.add_fault(
+        "resumable.put+play.deobfuscationfiles.upload", "stall", seconds=20
+    )
     job.emulator.add_fault("simple+play.deobfuscationfiles.upload", "stall", seconds=20)
     symbols = job.workspace / "phone/symbols/x86_64/liba.so"
     symbols.write_bytes(data_of(2_000_000))

@@ -54,10 +54,17 @@ def test_a_whole_release_is_as_the_documents_say(job: Job) -> None:
     }
     job.succeed({**inputs, **staged})
     job.succeed(
-        {"target": "play", "package-name": PACKAGE, "promote-from": "production", "tracks": "beta"}
+        {
+            "target": "play",
+            "package-name": PACKAGE,
+            "promote-from": "production",
+            "tracks": "beta",
+        }
     )
     served = {
-        name for name in job.emulator.state()["requests"] if name.startswith("androidpublisher.")
+        name
+        for name in job.emulator.state()["requests"]
+        if name.startswith("androidpublisher.")
     }
     parts = (
         "insert",
@@ -68,6 +75,9 @@ def test_a_whole_release_is_as_the_documents_say(job: Job) -> None:
         "commit",
     )
     assert {f"androidpublisher.edits.{part}" for part in parts} <= served
-    assert {"androidpublisher.edits.tracks.update", "androidpublisher.edits.tracks.patch"} & served
+    assert {
+        "androidpublisher.edits.tracks.update",
+        "androidpublisher.edits.tracks.patch",
+    } & served
     assert len(job.emulator.requests) > 10
     assert refused_by_google(job.emulator.requests) == []

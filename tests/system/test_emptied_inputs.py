@@ -18,7 +18,12 @@ from tests.support.job import Job
 from uploader import inputs
 
 ROOT = Path(__file__).resolve().parents[2]
-RELEASE = {"target": "play", "package-name": PACKAGE, "tracks": "production", "files": "app.aab"}
+RELEASE = {
+    "target": "play",
+    "package-name": PACKAGE,
+    "tracks": "production",
+    "files": "app.aab",
+}
 NO_FILES = {"target": "play", "package-name": PACKAGE, "tracks": "production"}
 ROLLOUT = {
     "target": "play-rollout",
@@ -41,7 +46,10 @@ LIVE = release(41, name="4.1")
 EMPTIED: Mapping[str, tuple[Mapping[str, str], str]] = {
     "files": ({**NO_FILES, "status": "completed"}, "files"),
     "files-of-a-mail": (MAIL, "files"),
-    "files-of-any-method": ({"target": "drive.files.create", "metadata": '{"name": "a"}'}, "files"),
+    "files-of-any-method": (
+        {"target": "drive.files.create", "metadata": '{"name": "a"}'},
+        "files",
+    ),
     "dry-run": (RELEASE, "dry-run"),
     "user-fraction": (RELEASE, "user-fraction"),
     "status": (RELEASE, "status"),
@@ -53,7 +61,10 @@ EMPTIED: Mapping[str, tuple[Mapping[str, str], str]] = {
     "commit": (RELEASE, "commit"),
     "version-codes-to-retain": (RELEASE, "version-codes-to-retain"),
     "promote-from": ({**NO_FILES, "status": "completed"}, "promote-from"),
-    "promote-version-codes": ({**NO_FILES, "promote-from": "internal"}, "promote-version-codes"),
+    "promote-version-codes": (
+        {**NO_FILES, "promote-from": "internal"},
+        "promote-version-codes",
+    ),
     "package-name-of-a-rollout": (ROLLOUT, "package-name"),
     "countries": ({**RELEASE, "user-fraction": "5%"}, "countries"),
     "changes-not-sent-for-review": (RELEASE, "changes-not-sent-for-review"),
@@ -61,7 +72,10 @@ EMPTIED: Mapping[str, tuple[Mapping[str, str], str]] = {
     "api-endpoint": (RELEASE, "api-endpoint"),
     "verify": (RELEASE, "verify"),
     "apks": ({"target": "play-verify", "files": "app.aab"}, "apks"),
-    "require-unprotected": ({"target": "play-verify", "files": "app.aab"}, "require-unprotected"),
+    "require-unprotected": (
+        {"target": "play-verify", "files": "app.aab"},
+        "require-unprotected",
+    ),
 }
 TEXTS = {
     "nothing": "",
@@ -107,7 +121,9 @@ def refused(job: Job, given: Mapping[str, str], name: str, **more: str) -> str:
 
 
 @pytest.mark.parametrize("case", EMPTIED)
-def test_an_emptied_input_ends_the_run_before_anything_is_sent(job: Job, case: str) -> None:
+def test_an_emptied_input_ends_the_run_before_anything_is_sent(
+    job: Job, case: str
+) -> None:
     """The message names the input, the expression as the likely cause, and what to write
     instead.
     """
@@ -122,14 +138,20 @@ def test_an_emptied_input_ends_the_run_before_anything_is_sent(job: Job, case: s
     assert (f"`${{{{ … || '{rule.word}' }}}}`" in log) == advised
 
 
-@pytest.mark.parametrize("word", ["null", "undefined", "None", "~", "{}", "[object Object]"])
-def test_a_word_for_no_value_is_a_mistake_as_an_empty_input_is(job: Job, word: str) -> None:
+@pytest.mark.parametrize(
+    "word", ["null", "undefined", "None", "~", "{}", "[object Object]"]
+)
+def test_a_word_for_no_value_is_a_mistake_as_an_empty_input_is(
+    job: Job, word: str
+) -> None:
     log = refused_word(job, {**RELEASE, "user-fraction": word})
     assert "::user-fraction: is" in log
     assert "so the release would not be limited to a share of users" in log
 
 
-@pytest.mark.parametrize("tracks", ["internal,null", "none\ninternal", "undefined, production"])
+@pytest.mark.parametrize(
+    "tracks", ["internal,null", "none\ninternal", "undefined, production"]
+)
 def test_a_word_for_no_value_is_not_a_track_in_a_list(job: Job, tracks: str) -> None:
     log = refused_word(job, {**RELEASE, "tracks": tracks})
     assert "is what an expression without a value writes" in log
@@ -151,7 +173,9 @@ NEARLY = {
 
 
 @pytest.mark.parametrize("variables", NEARLY)
-def test_a_misspelt_variable_is_a_mistake_even_if_it_is_empty(job: Job, variables: str) -> None:
+def test_a_misspelt_variable_is_a_mistake_even_if_it_is_empty(
+    job: Job, variables: str
+) -> None:
     """The right one would be refused: what is misspelt must not have the full effect instead."""
     ended = job.fail(2, RELEASE, **NEARLY[variables])
     assert not job.emulator.state()["requests"]
@@ -186,17 +210,27 @@ def test_a_variable_counts_before_the_default_of_the_action(job: Job) -> None:
 
 
 @pytest.mark.parametrize("target", ["play-status", "play-rollout", "play-listing-pull"])
-def test_empty_files_are_no_mistake_for_a_target_that_takes_none(job: Job, target: str) -> None:
+def test_empty_files_are_no_mistake_for_a_target_that_takes_none(
+    job: Job, target: str
+) -> None:
     inputs_of = {
         "play-status": {},
-        "play-rollout": {"tracks": "internal", "rollout-steps": "100%", "halt-above": "none"},
+        "play-rollout": {
+            "tracks": "internal",
+            "rollout-steps": "100%",
+            "halt-above": "none",
+        },
         "play-listing-pull": {"images-directory": "pulled"},
     }
-    job.succeed({"target": target, "package-name": PACKAGE, "files": "", **inputs_of[target]})
+    job.succeed(
+        {"target": target, "package-name": PACKAGE, "files": "", **inputs_of[target]}
+    )
 
 
 @pytest.mark.parametrize("name", ["dry-run", "tracks"])
-def test_an_empty_input_is_no_mistake_where_the_target_only_reads(job: Job, name: str) -> None:
+def test_an_empty_input_is_no_mistake_where_the_target_only_reads(
+    job: Job, name: str
+) -> None:
     job.succeed({"target": "play-status", "package-name": PACKAGE, name: ""})
 
 
@@ -210,14 +244,18 @@ def test_an_emptied_variable_is_told_in_the_platforms_own_words(
     """
     given, _ = EMPTIED[name]
     log = refused(
-        replace(job, kind=kind), {**given, name: ""}, f"UPLOADER_{name.upper().replace('-', '_')}"
+        replace(job, kind=kind),
+        {**given, name: ""},
+        f"UPLOADER_{name.upper().replace('-', '_')}",
     )
     assert ("in this job" if kind == "gitlab" else "(`$NAME`)") in log
     assert "${{" not in log
 
 
 @pytest.mark.parametrize("text", TEXTS)
-@pytest.mark.parametrize("name", ["files", "tracks", "existing-edit-id", "promote-from"])
+@pytest.mark.parametrize(
+    "name", ["files", "tracks", "existing-edit-id", "promote-from"]
+)
 def test_what_is_empty_in_effect_is_empty(name: str, text: str) -> None:
     """Blanks, separators, and the quotes or brackets that a tool wrote around nothing."""
     variable = f"INPUT_{name.upper()}"
@@ -232,9 +270,10 @@ def test_what_is_empty_in_effect_is_empty(name: str, text: str) -> None:
 def test_a_list_with_an_empty_item_is_a_list(job: Job) -> None:
     """A separator at the end of a list is no mistake."""
     job.succeed({**RELEASE, "files": "app.aab,\n", "tracks": "internal,"})
-    assert [one["versionCodes"] for one in job.emulator.state()["tracks"][PACKAGE]["internal"]] == [
-        ["44"]
-    ]
+    assert [
+        one["versionCodes"]
+        for one in job.emulator.state()["tracks"][PACKAGE]["internal"]
+    ] == [["44"]]
 
 
 def test_a_run_of_another_target_may_have_it_empty(job: Job) -> None:
@@ -245,21 +284,30 @@ def test_a_run_of_another_target_may_have_it_empty(job: Job) -> None:
 
 def test_an_unknown_target_is_told_together_with_what_is_empty(job: Job) -> None:
     """All mistakes of a run are told at once."""
-    log = refused(job, {**RELEASE, "target": "plai", "user-fraction": ""}, "user-fraction")
+    log = refused(
+        job, {**RELEASE, "target": "plai", "user-fraction": ""}, "user-fraction"
+    )
     assert "target" in log
 
 
 def test_what_is_wrong_with_a_key_is_told_beside_an_empty_endpoint(job: Job) -> None:
     """All but its address on this machine, which was right for the endpoint that was meant."""
-    cut = {**job.emulator.key, "private_key": str(job.emulator.key["private_key"])[:400]}
+    cut = {
+        **job.emulator.key,
+        "private_key": str(job.emulator.key["private_key"])[:400],
+    }
     log = refused(
-        job, {**RELEASE, "api-endpoint": "", "credentials": json.dumps(cut)}, "api-endpoint"
+        job,
+        {**RELEASE, "api-endpoint": "", "credentials": json.dumps(cut)},
+        "api-endpoint",
     )
     assert "credentials: `private_key` is not one whole PEM key" in log
     assert "`token_uri`" not in log
     elsewhere = {**job.emulator.key, "token_uri": "https://token.example/token"}
     log = refused(
-        job, {**RELEASE, "api-endpoint": "", "credentials": json.dumps(elsewhere)}, "api-endpoint"
+        job,
+        {**RELEASE, "api-endpoint": "", "credentials": json.dumps(elsewhere)},
+        "api-endpoint",
     )
     assert "credentials: the URL in `token_uri` must be Google's" in log
 
@@ -272,7 +320,9 @@ def defaults() -> dict[str, str]:
     or nothing.
     """
     action = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
-    return {name: str(given.get("default", "")) for name, given in action["inputs"].items()}
+    return {
+        name: str(given.get("default", "")) for name, given in action["inputs"].items()
+    }
 
 
 def test_inputs_that_are_left_out_on_github_are_not_given(job: Job) -> None:
@@ -301,7 +351,10 @@ def test_a_default_of_the_action_gives_way_to_the_variable_of_the_job(job: Job) 
     }
     given = {**ours, "target": "play", "package-name": PACKAGE}
     ended = job.succeed(
-        given, UPLOADER_FILES="app.aab", UPLOADER_TRACKS="internal", UPLOADER_USER_FRACTION="10%"
+        given,
+        UPLOADER_FILES="app.aab",
+        UPLOADER_TRACKS="internal",
+        UPLOADER_USER_FRACTION="10%",
     )
     assert "::warning" not in ended.log
     (live,) = [
@@ -316,11 +369,15 @@ def test_a_default_of_the_action_gives_way_to_the_variable_of_the_job(job: Job) 
 def test_what_the_message_says_is_accepted(job: Job, fraction: str) -> None:
     """A release for all users is written as `all` or as `100%`."""
     job.succeed({**RELEASE, "tracks": "internal", "user-fraction": fraction})
-    assert job.emulator.state()["tracks"][PACKAGE]["internal"][0]["status"] == "completed"
+    assert (
+        job.emulator.state()["tracks"][PACKAGE]["internal"][0]["status"] == "completed"
+    )
 
 
 @pytest.mark.parametrize("given", [{}, {"status": "inProgress"}, {"status": "halted"}])
-def test_a_hundred_percent_without_files_changes_nothing(job: Job, given: dict[str, str]) -> None:
+def test_a_hundred_percent_without_files_changes_nothing(
+    job: Job, given: dict[str, str]
+) -> None:
     """That a release which is there goes to all users is said by `status: completed` alone."""
     ended = job.fail(2, {**NO_FILES, **given, "user-fraction": "100%"})
     assert "`status: completed`" in ended.log
@@ -333,25 +390,35 @@ def test_a_hundred_percent_without_files_changes_nothing(job: Job, given: dict[s
 def test_an_empty_input_goes_before_a_variable_and_both_are_named(job: Job) -> None:
     """The one that was meant is not known."""
     log = refused(
-        job, {**RELEASE, "user-fraction": ""}, "user-fraction", UPLOADER_USER_FRACTION="5%"
+        job,
+        {**RELEASE, "user-fraction": ""},
+        "user-fraction",
+        UPLOADER_USER_FRACTION="5%",
     )
     assert (
-        "is empty in INPUT_USER-FRACTION, which takes precedence over UPLOADER_USER_FRACTION" in log
+        "is empty in INPUT_USER-FRACTION, which takes precedence over UPLOADER_USER_FRACTION"
+        in log
     )
 
 
 def test_an_empty_variable_behind_a_value_is_not_looked_at(job: Job) -> None:
     """What goes before it says what is meant."""
-    ended = job.succeed({**RELEASE, "tracks": "internal"}, UPLOADER_TRACKS="", UPLOADER_FILES=" ")
+    ended = job.succeed(
+        {**RELEASE, "tracks": "internal"}, UPLOADER_TRACKS="", UPLOADER_FILES=" "
+    )
     assert "::warning" not in ended.log
 
 
 def test_an_empty_line_of_the_env_file_is_a_mistake(job: Job) -> None:
     """`UPLOADER_TRACKS=` is there and empty; quotes hold nothing either."""
     for line in ("UPLOADER_TRACKS=", "UPLOADER_TRACKS=''", 'UPLOADER_TRACKS=" "'):
-        (job.workspace / "release.env").write_text(f"UPLOADER_RELEASE_NAME=4.4\n{line}\n")
+        (job.workspace / "release.env").write_text(
+            f"UPLOADER_RELEASE_NAME=4.4\n{line}\n"
+        )
         given = {name: text for name, text in RELEASE.items() if name != "tracks"}
-        refused(job, given, "tracks", UPLOADER_ENV_FILE=str(job.workspace / "release.env"))
+        refused(
+            job, given, "tracks", UPLOADER_ENV_FILE=str(job.workspace / "release.env")
+        )
 
 
 @pytest.mark.parametrize(
@@ -359,13 +426,17 @@ def test_an_empty_line_of_the_env_file_is_a_mistake(job: Job) -> None:
 )
 def test_an_empty_option_is_a_mistake(argv: list[str]) -> None:
     """`--files "$APP"` and `--files $APP` with a variable that is not set."""
-    _, problems = inputs.read({"UPLOADER_TARGET": "play", "UPLOADER_TRACKS": "internal"}, argv)
+    _, problems = inputs.read(
+        {"UPLOADER_TARGET": "play", "UPLOADER_TRACKS": "internal"}, argv
+    )
     assert [(problem.name, problem.what.partition(",")[0]) for problem in problems] == [
         ("files", "is empty")
     ]
 
 
-def test_a_word_for_left_out_that_a_person_wrote_is_told_where_another_source_counts() -> None:
+def test_a_word_for_left_out_that_a_person_wrote_is_told_where_another_source_counts() -> (
+    None
+):
     """`--tracks none` is not given, so that the variable counts: that is said."""
     found, problems = inputs.read(
         {"UPLOADER_TARGET": "play", "UPLOADER_TRACKS": "internal"}, ["--tracks", "none"]

@@ -27,7 +27,9 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "TROUBLESHOOTING.md"
 @pytest.fixture
 def job(job: Job) -> Job:
     """A job whose workspace holds one bundle, com.example.app 42."""
-    specimens.make_bundle(job.workspace / "app.aab", PACKAGE, 42, "1.0", size_bytes=100_000)
+    specimens.make_bundle(
+        job.workspace / "app.aab", PACKAGE, 42, "1.0", size_bytes=100_000
+    )
     return job
 
 
@@ -63,7 +65,12 @@ def unknown_words(emulator: Emulator) -> None:
 CASES: dict[str, tuple[Callable[[Emulator], None], dict[str, str], int, str]] = {
     "it ended well": (nothing, {}, 0, ""),
     "a wrong input": (nothing, {"status": "done"}, 2, "invalid-input"),
-    "two wrong inputs": (nothing, {"status": "done", "files": "gone.aab"}, 2, "invalid-input"),
+    "two wrong inputs": (
+        nothing,
+        {"status": "done", "files": "gone.aab"},
+        2,
+        "invalid-input",
+    ),
     "a known mistake": (nothing, {"countries": "DE"}, 2, "countries-not-allowed"),
     "a known mistake beside another": (
         nothing,
@@ -90,11 +97,14 @@ def explained(code: str, log: str) -> bool:
     log.
     """
     (entries,) = re.findall(
-        rf"^### {code}\n\n(.*?)\n\n[#<]", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+        rf"^### {code}\n\n(.*?)\n\n[#<]",
+        PAGE.read_text(encoding="utf-8"),
+        re.MULTILINE | re.DOTALL,
     )
     words = re.findall(r"^(?:\*(.+?)\*)?.", entries, re.MULTILINE)
     patterns = [
-        ".*".join(map(re.escape, re.split("…|42|com.example.app", known))) for known in words
+        ".*".join(map(re.escape, re.split("…|42|com.example.app", known)))
+        for known in words
     ]
     return any(re.search(pattern, log) for pattern in patterns)
 
@@ -145,7 +155,9 @@ def test_the_last_words_of_the_service_are_told_when_the_retries_are_spent(
     """An upload, a call, a login: whoever reads the log learns what the 503 said."""
     job.emulator.add_fault(on, "status", status=503, message=WORDS)
     ended = job.run(PLAY)
-    assert (ended.code, ended.outputs["failure"]) == (75, "temporary-failure"), ended.log
+    assert (ended.code, ended.outputs["failure"]) == (75, "temporary-failure"), (
+        ended.log
+    )
     assert WORDS.rstrip(".") in ended.log
     assert WORDS.rstrip(".") in ended.summary
 
@@ -161,24 +173,33 @@ def closed_port() -> int:
 
 
 @pytest.mark.parametrize("variable", ["HTTPS_PROXY", "https_proxy", "ALL_PROXY"])
-def test_a_dead_proxy_is_told_by_its_host_and_the_variable(job: Job, variable: str) -> None:
+def test_a_dead_proxy_is_told_by_its_host_and_the_variable(
+    job: Job, variable: str
+) -> None:
     """Its password is not."""
     port = closed_port()
     key = {**job.emulator.key, "token_uri": "https://oauth2.googleapis.com/token"}
     given = {**PLAY, "credentials": json.dumps(key)}
-    ended = job.fail(75, given, **{variable: f"http://robot:geheimnis@127.0.0.1:{port}"})
+    ended = job.fail(
+        75, given, **{variable: f"http://robot:geheimnis@127.0.0.1:{port}"}
+    )
     assert (
-        f"the connection to the proxy 127.0.0.1:{port} (from {variable}) was refused" in ended.log
+        f"the connection to the proxy 127.0.0.1:{port} (from {variable}) was refused"
+        in ended.log
     )
     assert "Correct the variable" in ended.log
     assert ended.outputs["failure"] == "proxy-unreachable"
     assert "geheimnis" not in ended.log
 
 
-def test_an_unresolvable_proxy_and_an_unresolvable_host_are_told_apart(job: Job) -> None:
+def test_an_unresolvable_proxy_and_an_unresolvable_host_are_told_apart(
+    job: Job,
+) -> None:
     """Both are DNS, and only one of them is the machine's own setting."""
     key = {**job.emulator.key, "token_uri": "https://oauth2.googleapis.com/token"}
-    ended = job.run({**PLAY, "credentials": json.dumps(key)}, HTTPS_PROXY="proxy.invalid:3128")
+    ended = job.run(
+        {**PLAY, "credentials": json.dumps(key)}, HTTPS_PROXY="proxy.invalid:3128"
+    )
     assert (
         "the address of the proxy proxy.invalid:3128 (from HTTPS_PROXY) could not be found (DNS)"
         in ended.log
@@ -190,7 +211,9 @@ def test_an_unresolvable_proxy_and_an_unresolvable_host_are_told_apart(job: Job)
     )
     assert (ended.code, ended.outputs["failure"]) == (75, "host-not-found"), ended.log
     assert "the address of play.invalid could not be found (DNS)" in ended.log
-    ended = job.run({**PLAY, "api-endpoint": job.emulator.url.replace("http:", "https:")})
+    ended = job.run(
+        {**PLAY, "api-endpoint": job.emulator.url.replace("http:", "https:")}
+    )
     assert (ended.code, ended.outputs["failure"]) == (75, "no-tls"), ended.log
 
 
@@ -209,7 +232,9 @@ def test_inputs_are_called_as_they_are_given_here(
     job: Job, kind: str, problem: str, other: str
 ) -> None:
     """In the mistake, and wherever a message names another input."""
-    ended = replace(job, kind=kind).run({**PLAY, "user-fraction": "1", "countries": "DE"})
+    ended = replace(job, kind=kind).run(
+        {**PLAY, "user-fraction": "1", "countries": "DE"}
+    )
     assert ended.code == 2
     assert problem in ended.log.replace("%0A", "\n")
     assert other in ended.log
@@ -219,26 +244,41 @@ def test_inputs_are_called_as_they_are_given_here(
 
 MEANT: dict[str, tuple[dict[str, str], str]] = {
     "a target": ({"target": "gmial"}, "Did you mean `gmail`?"),
-    "a method": ({"target": "storage.object.insert"}, "Did you mean storage.objects.insert"),
+    "a method": (
+        {"target": "storage.object.insert"},
+        "Did you mean storage.objects.insert",
+    ),
     "a parameter": (
         {"target": "storage.objects.insert", "params": "buket: b"},
         "Did you mean 'bucket'?",
     ),
     "another case": ({"files": "APP.aab"}, "Did you mean `app.aab`?"),
     "a pattern in another case": ({"files": "*.AAB"}, "Did you mean `app.aab`?"),
-    "a folder in another case": ({"files": "build/Out/x.aab"}, "Did you mean `Build/out/x.aab`?"),
+    "a folder in another case": (
+        {"files": "build/Out/x.aab"},
+        "Did you mean `Build/out/x.aab`?",
+    ),
     "backslashes": (
         {"files": "Build\\out\\x.aab"},
         "Write `/` between folders: `Build/out/x.aab`.",
     ),
-    "backslashes to nowhere": ({"files": "no\\x.aab"}, "Write `/` between folders: `no/x.aab`."),
-    "a mapping in another case": ({"mapping-file": "Mapping.txt"}, "Did you mean `mapping.txt`?"),
+    "backslashes to nowhere": (
+        {"files": "no\\x.aab"},
+        "Write `/` between folders: `no/x.aab`.",
+    ),
+    "a mapping in another case": (
+        {"mapping-file": "Mapping.txt"},
+        "Did you mean `mapping.txt`?",
+    ),
     "a folder of notes in another case": (
         {"whats-new-directory": "whatsNew"},
         "Did you mean `whatsnew`?",
     ),
     "a number of per cent": ({"user-fraction": "10"}, "For 10 % of users write `0.1`."),
-    "everybody": ({"user-fraction": "1"}, "For all users write `100%`, or leave it out."),
+    "everybody": (
+        {"user-fraction": "1"},
+        "For all users write `100%`, or leave it out.",
+    ),
 }
 
 
@@ -258,9 +298,13 @@ REFERENCES = ["$PLAY_KEY", "${PLAY_KEY}", "$(cat key.json)", "${{ secrets.PLAY_K
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["credentials", "tracks", "release-name", "package-name"])
+@pytest.mark.parametrize(
+    "name", ["credentials", "tracks", "release-name", "package-name"]
+)
 @pytest.mark.parametrize("reference", REFERENCES)
-def test_a_variable_that_nobody_expanded_is_recognised(job: Job, name: str, reference: str) -> None:
+def test_a_variable_that_nobody_expanded_is_recognised(
+    job: Job, name: str, reference: str
+) -> None:
     """GitLab passes a protected or missing variable on as its name."""
     ended = replace(job, kind="gitlab").run({**PLAY, name: reference})
     assert ended.code == 2
@@ -303,12 +347,21 @@ AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA==
 
 
 @pytest.mark.parametrize(
-    "form", ["JSON", "base64", "PEM", "PEM behind the parameters of its curve", "refresh token"]
+    "form",
+    [
+        "JSON",
+        "base64",
+        "PEM",
+        "PEM behind the parameters of its curve",
+        "refresh token",
+    ],
 )
 @pytest.mark.parametrize(
     "name", ["release-name", "mail-body", "params", "whats-new", "whats-new-directory"]
 )
-def test_a_key_in_the_wrong_input_is_masked_and_refused(job: Job, form: str, name: str) -> None:
+def test_a_key_in_the_wrong_input_is_masked_and_refused(
+    job: Job, form: str, name: str
+) -> None:
     """It would be the release's name for everybody to read."""
     given = key_as(form, job)
     ended = job.fail(2, {**PLAY, name: given})
@@ -328,7 +381,8 @@ def test_a_key_in_the_wrong_input_is_masked_and_refused(job: Job, form: str, nam
 
 
 @pytest.mark.parametrize(
-    ("track", "what"), [("prod", "misspelling of production"), ("open testing", "name of beta")]
+    ("track", "what"),
+    [("prod", "misspelling of production"), ("open testing", "name of beta")],
 )
 def test_a_track_that_is_nearly_another_is_refused_before_the_upload(
     job: Job, track: str, what: str
@@ -339,7 +393,11 @@ def test_a_track_that_is_nearly_another_is_refused_before_the_upload(
     ended = job.run({**PLAY, "tracks": track})
     state = job.emulator.state()
     assert ended.code == 4, ended.log
-    assert (state["objects"], state["edits"]["open"], state["edits"]["committed"]) == ([], [], [])
+    assert (state["objects"], state["edits"]["open"], state["edits"]["committed"]) == (
+        [],
+        [],
+        [],
+    )
     assert len(state["edits"]["deleted"]) == 1
     assert [(result["attempts"], result["error"]) for result in ended.results] == [
         (0, "Not reached.")
@@ -357,7 +415,12 @@ def test_a_rollout_for_countries_is_not_completed_as_it_is(job: Job) -> None:
     """Play would refuse the countries that it has; the release is not given to all countries
     unasked.
     """
-    rollout = {**PLAY, "tracks": "production", "user-fraction": "0.1", "countries": "DE"}
+    rollout = {
+        **PLAY,
+        "tracks": "production",
+        "user-fraction": "0.1",
+        "countries": "DE",
+    }
     assert job.run(rollout).code == 0
     ended = job.run(
         {
@@ -368,6 +431,11 @@ def test_a_rollout_for_countries_is_not_completed_as_it_is(job: Job) -> None:
             "status": "completed",
         }
     )
-    assert (ended.code, ended.outputs["failure"]) == (4, "countries-not-allowed"), ended.log
-    assert "The rollout of 42 on track production is limited to countries: DE." in ended.log
+    assert (ended.code, ended.outputs["failure"]) == (4, "countries-not-allowed"), (
+        ended.log
+    )
+    assert (
+        "The rollout of 42 on track production is limited to countries: DE."
+        in ended.log
+    )
     assert job.emulator.state()["requests"]["play.tracks.update"] == 1

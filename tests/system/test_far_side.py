@@ -29,7 +29,12 @@ from tests.support.tcp_proxy import Middle, Place
 from tests.support.transfer_harness import KIB, data_of
 
 SIZE = 300 * KIB  # bytes: two chunks
-PLAY = {"target": "play", "files": "app.aab", "tracks": "internal", "chunk-size": "256KiB"}
+PLAY = {
+    "target": "play",
+    "files": "app.aab",
+    "tracks": "internal",
+    "chunk-size": "256KiB",
+}
 OTA = {
     "target": "ota",
     "files": "ota.zip",
@@ -54,7 +59,10 @@ KINDS: dict[str, tuple[dict[str, str], str]] = {
     "commit": (PLAY, r"POST \S+:commit"),
     "start in dialect B": (OTA, r"POST (?s:.*)X-Goog-Upload-Command: start"),
     "upload in dialect B": (OTA, r"POST (?s:.*)X-Goog-Upload-Command: upload\r"),
-    "finalize in dialect B": (OTA, r"POST (?s:.*)X-Goog-Upload-Command: upload, finalize"),
+    "finalize in dialect B": (
+        OTA,
+        r"POST (?s:.*)X-Goog-Upload-Command: upload, finalize",
+    ),
     "query in dialect B": (OTA, r"POST (?s:.*)X-Goog-Upload-Command: query"),
     "file without a release": (DRIVE, r"PUT (?s:.*)Content-Range: bytes 262144-"),
 }
@@ -66,7 +74,9 @@ def place(tmp_path: Path) -> Iterator[Place]:
     """Everything that a run needs, with a server in the middle."""
     workspace = tmp_path / "workspace"
     workspace.mkdir()
-    specimens.make_bundle(workspace / "app.aab", "com.example.app", 42, "1.0", size_bytes=SIZE)
+    specimens.make_bundle(
+        workspace / "app.aab", "com.example.app", 42, "1.0", size_bytes=SIZE
+    )
     (workspace / "a.bin").write_bytes(data_of(SIZE))
     (workspace / "ota.zip").write_bytes((workspace / "app.aab").read_bytes())
     heard: list[bytes] = []
@@ -124,9 +134,9 @@ def held(
     assert len(errors) <= 1, f"{name}\n{log}"
     assert "Traceback" not in log, name
     assert "program itself" not in log, name
-    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", log), (
-        f"{name}\n{log!r}"
-    )
+    assert not re.search(
+        r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", log
+    ), f"{name}\n{log!r}"
     assert not place.heard, f"{name}: something went elsewhere"
     assert taken < 8, f"{name}: {taken:.1f} s"
     return middle.met > 0
@@ -136,7 +146,9 @@ def test_the_words_of_a_server_move_no_terminal(place: Place) -> None:
     """Escapes, bidirectional marks and workflow commands in a refusal are shown as what they
     are.
     """
-    refusal = json.dumps({"error": {"message": f"No: {ESCAPES}", "status": "DENIED"}}).encode()
+    refusal = json.dumps(
+        {"error": {"message": f"No: {ESCAPES}", "status": "DENIED"}}
+    ).encode()
     place.middle.pattern = KINDS["track update"][1]
     place.middle.response = lambda connection: connection.sendall(written(400, refusal))
     code, log = place.run(PLAY)
@@ -165,7 +177,11 @@ class Proxy:
         method, target, _ = self.asked[-1].split()
         if method != "CONNECT" or self.refuses:
             connection.sendall(
-                written(407, b"<html>who are you?</html>", 'Proxy-Authenticate: Basic realm="x"')
+                written(
+                    407,
+                    b"<html>who are you?</html>",
+                    'Proxy-Authenticate: Basic realm="x"',
+                )
             )
             return
         host, _, port = target.rpartition(":")
@@ -201,7 +217,9 @@ def behind(tmp_path: Path, certificate: Path) -> Iterator[Behind]:
             with socket.create_connection(("127.0.0.1", emulator.port)) as there:
                 relay(connection, there)
 
-        emulator.url = stack.enter_context(threaded(unwrap, context)).replace("localhost", HERE)
+        emulator.url = stack.enter_context(threaded(unwrap, context)).replace(
+            "localhost", HERE
+        )
         address = stack.enter_context(threaded(proxy.serve))
         yield Behind(
             Job(workspace, emulator),
@@ -239,9 +257,13 @@ def test_everything_goes_through_the_proxy(behind: Behind) -> None:
     ended = behind.job.run(DRIVE, **behind.environment)
     assert ended.code == 0, ended.log
     host = behind.job.emulator.url.removeprefix("https://")
-    assert {asked.rpartition(" ")[0] for asked in behind.proxy.asked} == {f"CONNECT {host}"}
+    assert {asked.rpartition(" ")[0] for asked in behind.proxy.asked} == {
+        f"CONNECT {host}"
+    }
     assert len(behind.proxy.asked) >= 2
-    assert Path(behind.job.emulator.state()["objects"][0]["file"]).read_bytes() == data_of(SIZE)
+    assert Path(
+        behind.job.emulator.state()["objects"][0]["file"]
+    ).read_bytes() == data_of(SIZE)
 
 
 def test_a_proxy_may_speak_tls_itself(behind: Behind, certificate: Path) -> None:
@@ -271,7 +293,14 @@ def test_an_answer_without_end_ends_the_run(place: Place, kind: str) -> None:
     """
     inputs, pattern = KINDS[PLACES[kind]]
     for name in ENDLESS:
-        held(place, name, MANNERS[f"{name} without an end"], inputs, pattern, codes=(4, 75))
+        held(
+            place,
+            name,
+            MANNERS[f"{name} without an end"],
+            inputs,
+            pattern,
+            codes=(4, 75),
+        )
 
 
 def test_an_authority_that_is_not_trusted_is_named(behind: Behind) -> None:
@@ -298,7 +327,9 @@ def test_a_socks_proxy_is_refused_at_once(behind: Behind) -> None:
 
 def test_a_proxy_with_a_password_does_not_tell_it(behind: Behind) -> None:
     """User and password in HTTPS_PROXY reach the proxy and no log, also where it refuses."""
-    address = behind.environment["HTTPS_PROXY"].replace("://", "://builder:hunter2secret@")
+    address = behind.environment["HTTPS_PROXY"].replace(
+        "://", "://builder:hunter2secret@"
+    )
     behind.proxy.refuses = True
     ended = behind.job.run(
         {**DRIVE, "max-retries": "0"}, **{**behind.environment, "HTTPS_PROXY": address}
@@ -308,7 +339,9 @@ def test_a_proxy_with_a_password_does_not_tell_it(behind: Behind) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("target", [PLAY, {**DRIVE, "files": "*.aab"}], ids=["play", "drive"])
+@pytest.mark.parametrize(
+    "target", [PLAY, {**DRIVE, "files": "*.aab"}], ids=["play", "drive"]
+)
 def test_a_proxy_that_takes_no_large_request_leads_to_chunks(
     job: Job, target: dict[str, str]
 ) -> None:
@@ -318,7 +351,9 @@ def test_a_proxy_that_takes_no_large_request_leads_to_chunks(
     specimens.make_bundle(
         job.workspace / "app.aab", "com.example.app", 42, "1.0", size_bytes=2 << 20
     )
-    job.emulator.add_fault("resumable.put", "status", status=413, body="<html>Too large</html>")
+    job.emulator.add_fault(
+        "resumable.put", "status", status=413, body="<html>Too large</html>"
+    )
     ended = job.run({**target, "upload-protocol": "resumable", "chunk-size": "auto"})
     assert (ended.code, "Set `chunk-size`" in ended.log) == (4, True), ended.log
     job.emulator.add_fault(

@@ -22,9 +22,16 @@ MAIL = {
     "mail-body": "y",
     "impersonate-user": "release@example.com",
 }
-OTA = {"target": "ota", "files": "ota.zip", "deployment": "123", "package-title": "1.4.2"}
+OTA = {
+    "target": "ota",
+    "files": "ota.zip",
+    "deployment": "123",
+    "package-title": "1.4.2",
+}
 PAGE = "<html><head><title>Blocked</title></head></html>"
-WRONG_TARGET = "Your app currently targets API level 33 and must target at least API level 34."
+WRONG_TARGET = (
+    "Your app currently targets API level 33 and must target at least API level 34."
+)
 NO_LANGUAGE = (
     "Tried to set recent changes text for APK version 7 for language sv-SE. Language is not "
     "associated with the app."
@@ -44,8 +51,14 @@ def job(tmp_path: Path, emulator: Emulator) -> Job:
 
 def error(status: int, message: str, reason: str = "") -> dict[str, Any]:
     """A fault that refuses a request in Google's form."""
-    body = {"error": {"code": status, "message": message, "errors": [{"reason": reason}]}}
-    return {"status": status, "body": json.dumps(body), "content_type": "application/json"}
+    body = {
+        "error": {"code": status, "message": message, "errors": [{"reason": reason}]}
+    }
+    return {
+        "status": status,
+        "body": json.dumps(body),
+        "content_type": "application/json",
+    }
 
 
 @pytest.mark.parametrize(
@@ -101,7 +114,12 @@ def error(status: int, message: str, reason: str = "") -> dict[str, Any]:
     ],
 )
 def test_a_refusal_says_its_cause_and_what_to_do(
-    job: Job, inputs: dict[str, str], on: str, refusal: dict[str, Any], code: int, words: str
+    job: Job,
+    inputs: dict[str, str],
+    on: str,
+    refusal: dict[str, Any],
+    code: int,
+    words: str,
 ) -> None:
     """In one line."""
     job.emulator.add_fault(on, "status", **refusal)
@@ -123,7 +141,9 @@ def test_a_release_by_hand_is_no_advice_against_a_proxy(job: Job) -> None:
 
 def test_a_build_that_is_wrong_is_not_run_again(job: Job) -> None:
     """The edit is kept, as after every refused commit, and does not help."""
-    job.emulator.add_fault("play.edits.commit", "status", **error(403, WRONG_TARGET, "forbidden"))
+    job.emulator.add_fault(
+        "play.edits.commit", "status", **error(403, WRONG_TARGET, "forbidden")
+    )
     ended = job.fail(4, PLAY)
     assert "Raise `targetSdkVersion` and build again." in ended.log
     assert "run again" not in ended.log
@@ -166,6 +186,8 @@ def test_a_mail_warns_of_files_that_gmail_blocks(job: Job) -> None:
 @pytest.mark.parametrize("address", ["max@gmail.com", "Max@Outlook.com"])
 def test_people_are_no_groups_of_testers(job: Job, address: str) -> None:
     """What people are added with is named; a group may be at any other domain."""
-    ended = job.fail(2, {**PLAY, "tracks": "alpha", "testers": f"qa@example.com, {address}"})
+    ended = job.fail(
+        2, {**PLAY, "tracks": "alpha", "testers": f"qa@example.com, {address}"}
+    )
     assert f"testers: {address.lower()} is a person's address" in ended.log
     assert not job.emulator.state()["requests"]

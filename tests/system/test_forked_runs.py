@@ -27,7 +27,9 @@ def comparable(ended: Ended) -> Ended:
     changing = re.compile(r"\d+\.\d s\b|[\d.]+ \w+/s|\d{15,}")
     log = changing.sub("…", log)
     summary = changing.sub("…", ended.summary)
-    outputs = {name: value for name, value in ended.outputs.items() if name != "results-file"}
+    outputs = {
+        name: value for name, value in ended.outputs.items() if name != "results-file"
+    }
     return replace(ended, log=log, summary=summary, outputs=outputs, results=[], peak=0)
 
 
@@ -36,4 +38,6 @@ def test_a_forked_run_is_like_one_in_a_python_of_its_own(
     job: Job, inputs: Mapping[str, str]
 ) -> None:
     specimens.make_bundle(job.workspace / "app.aab", "com.example.app", 42, "1.0")
-    assert comparable(job.run(inputs)) == comparable(replace(job, fresh=True).run(inputs))
+    assert comparable(job.run(inputs)) == comparable(
+        replace(job, fresh=True).run(inputs)
+    )

@@ -25,7 +25,9 @@ from tests.support.runner.gitlab import Project
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[2]
-ALWAYS = [{"when": "on_success"}]  # instead of the component's own rule, which is for tags
+ALWAYS = [
+    {"when": "on_success"}
+]  # instead of the component's own rule, which is for tags
 EXECUTORS: dict[str, Callable[[], Sequence[str]]] = {
     "shell": gitlab.shell,
     "containers": gitlab.containers,
@@ -39,7 +41,9 @@ def project(request: pytest.FixtureRequest, tmp_path: Path) -> Project:
     executor = EXECUTORS[request.param]()
     folder = tmp_path / "app"
     (folder / "wear").mkdir(parents=True)
-    specimens.make_bundle(folder / "app.aab", "com.example.app", 7, "1.4.2", size_bytes=1_000_000)
+    specimens.make_bundle(
+        folder / "app.aab", "com.example.app", 7, "1.4.2", size_bytes=1_000_000
+    )
     specimens.make_bundle(folder / "wear" / "app.aab", "com.example.app", 8, "1.4.2")
     return Project(folder, executor)
 
@@ -84,7 +88,9 @@ def test_a_later_job_reads_the_outputs(project: Project) -> None:
     any log.
     """
     with Emulator() as google:
-        configuration: dict[str, object] = {"include": [included(api_endpoint=google.url)]}
+        configuration: dict[str, object] = {
+            "include": [included(api_endpoint=google.url)]
+        }
         configuration["tell"] = later(
             "code=$UPLOADER_VERSION_CODE edit=$UPLOADER_EDIT_ID done=$UPLOADER_COMMITTED"
         )
@@ -97,7 +103,9 @@ def test_a_later_job_reads_the_outputs(project: Project) -> None:
     assert "::" not in words(pipeline.log).replace("https::", "")
 
 
-def test_a_temporary_failure_keeps_the_upload_for_the_next_attempt(project: Project) -> None:
+def test_a_temporary_failure_keeps_the_upload_for_the_next_attempt(
+    project: Project,
+) -> None:
     """The job ends with 75, which `retry` names, and the cache brings the sealed session to the job
     that follows.
 
@@ -113,7 +121,9 @@ def test_a_temporary_failure_keeps_the_upload_for_the_next_attempt(project: Proj
         configuration: dict[str, object] = {
             "include": [included(api_endpoint=google.url, max_retries=0)]
         }
-        configuration["tell"] = later("resumed=$UPLOADER_RESUMED bytes=$UPLOADER_BYTES_UPLOADED")
+        configuration["tell"] = later(
+            "resumed=$UPLOADER_RESUMED bytes=$UPLOADER_BYTES_UPLOADED"
+        )
         first = project.start(configuration, UPLOADER_CREDENTIALS=encoded(google))
         assert first.code != 0
         assert "FAIL 75" in words(first.log)
@@ -132,7 +142,9 @@ def test_two_jobs_share_an_edit(project: Project) -> None:
     mistake.
     """
     with Emulator() as google:
-        first = included(job_name="open", stage="build", commit=False, api_endpoint=google.url)
+        first = included(
+            job_name="open", stage="build", commit=False, api_endpoint=google.url
+        )
         second = included(
             job_name="commit",
             files="wear/*.aab",
@@ -140,11 +152,16 @@ def test_two_jobs_share_an_edit(project: Project) -> None:
             existing_edit_id="$UPLOADER_EDIT_ID",
             api_endpoint=google.url,
         )
-        pipeline = project.start({"include": [first, second]}, UPLOADER_CREDENTIALS=encoded(google))
+        pipeline = project.start(
+            {"include": [first, second]}, UPLOADER_CREDENTIALS=encoded(google)
+        )
         state = google.state()
     assert pipeline.code == 0, pipeline.log
     (edit,) = state["edits"]["committed"]
-    assert {name for name, track in edit["tracks"].items() if track} == {"internal", "alpha"}
+    assert {name for name, track in edit["tracks"].items() if track} == {
+        "internal",
+        "alpha",
+    }
     assert not state["edits"]["open"]
 
 
@@ -157,7 +174,9 @@ def test_a_keyless_job_takes_gitlabs_token(project: Project) -> None:
             "workload_identity_provider": google.provider,
             "service_account": google.service_account,
         }
-        configuration: dict[str, object] = {"include": [included(api_endpoint=google.url, **login)]}
+        configuration: dict[str, object] = {
+            "include": [included(api_endpoint=google.url, **login)]
+        }
         pipeline = project.start(configuration, UPLOADER_ID_TOKEN=google.id_token())
         assert google.state()["requests"]["sts.token"] == 1
     assert pipeline.code == 0, pipeline.log
@@ -280,7 +299,9 @@ def test_a_release_after_a_job_whose_report_sets_all_of_them(project: Project) -
     (project.folder / "planted.txt").write_text("before\n")
     lines = [f"echo '{name}={value}' >>evil.env" for name, value in HARMLESS.items()]
     with Emulator() as google:
-        first = later("a build", stage="build", artifacts={"reports": {"dotenv": "evil.env"}})
+        first = later(
+            "a build", stage="build", artifacts={"reports": {"dotenv": "evil.env"}}
+        )
         first["script"] = lines
         configuration: dict[str, object] = {
             "include": [included(api_endpoint=google.url)],
@@ -293,12 +314,17 @@ def test_a_release_after_a_job_whose_report_sets_all_of_them(project: Project) -
         assert pipeline.code == 0, pipeline.log
         assert json.dumps(google.key["private_key"])[1:-1] not in pipeline.log
         assert google.state()["edits"]["committed"]
-    assert "code=7 token=evil" in words(pipeline.log)  # the report does reach later jobs
+    assert "code=7 token=evil" in words(
+        pipeline.log
+    )  # the report does reach later jobs
     assert "The proxy in this job's variables is not used." in words(pipeline.log)
     assert "add-mask" not in pipeline.log
     assert "several CI systems" not in pipeline.log
     assert (project.folder / "planted.txt").read_text() == "before\n"
-    assert not [*project.folder.rglob("keys.txt"), *project.folder.rglob("elsewhere.env")]
+    assert not [
+        *project.folder.rglob("keys.txt"),
+        *project.folder.rglob("elsewhere.env"),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -316,7 +342,11 @@ def test_a_variable_without_a_value_is_no_input_that_was_left_out(
     """The component hands on what it is given; a job of one's own has the variable itself. Both end
     with 2.
     """
-    given = {"tracks": "production", "status": "completed", "package_name": "com.example.app"}
+    given = {
+        "tracks": "production",
+        "status": "completed",
+        "package_name": "com.example.app",
+    }
     with Emulator() as google:
         component = included(**{**given, "api_endpoint": google.url, name: "$MY_VALUE"})
         pipeline = project.start(
@@ -342,10 +372,14 @@ def test_an_empty_variable_of_a_plain_job_is_a_mistake(project: Project) -> None
             "script": ["uploader"],
             "variables": {**variables, "UPLOADER_USER_FRACTION": ""},
         }
-        first = project.start({"release": emptied}, UPLOADER_CREDENTIALS=encoded(google))
+        first = project.start(
+            {"release": emptied}, UPLOADER_CREDENTIALS=encoded(google)
+        )
         assert not google.state()["requests"]
         left_out = {**emptied, "variables": variables}
-        second = project.start({"release": left_out}, UPLOADER_CREDENTIALS=encoded(google))
+        second = project.start(
+            {"release": left_out}, UPLOADER_CREDENTIALS=encoded(google)
+        )
     assert "FAIL 2" in words(first.log), first.log
     assert (
         "UPLOADER_USER_FRACTION: is empty, so the release would not be limited to a share of users."
@@ -355,7 +389,10 @@ def test_an_empty_variable_of_a_plain_job_is_a_mistake(project: Project) -> None
 
 
 HOSTILE = {  # what an earlier job's dotenv report may set: it outranks the job's own variables
-    **{f"{prefix}_API_ENDPOINT": "https://evil.example" for prefix in ("UPLOADER", "INPUT")},
+    **{
+        f"{prefix}_API_ENDPOINT": "https://evil.example"
+        for prefix in ("UPLOADER", "INPUT")
+    },
     "UPLOADER_WORKLOAD_IDENTITY_PROVIDER": (
         "projects/6/locations/global/workloadIdentityPools/evil/providers/evil"
     ),
@@ -369,14 +406,19 @@ def script(**given: str) -> tuple[dict[str, Any], str]:
     """The component's job, and the lines of its script with these inputs, by their names with
     underscores.
     """
-    head, jobs = yaml.safe_load_all((ROOT / "templates/upload.yml").read_text(encoding="utf-8"))
+    head, jobs = yaml.safe_load_all(
+        (ROOT / "templates/upload.yml").read_text(encoding="utf-8")
+    )
     (job,) = jobs.values()
     (lines,) = job["script"]
     values = {
-        name: declared.get("default", "") for name, declared in head["spec"]["inputs"].items()
+        name: declared.get("default", "")
+        for name, declared in head["spec"]["inputs"].items()
     }
     values.update({name.replace("_", "-"): value for name, value in given.items()})
-    return job, re.sub(r"\$\[\[ inputs\.([a-z-]+) \]\]", lambda name: str(values[name[1]]), lines)
+    return job, re.sub(
+        r"\$\[\[ inputs\.([a-z-]+) \]\]", lambda name: str(values[name[1]]), lines
+    )
 
 
 def carried_out(
@@ -391,17 +433,30 @@ def carried_out(
     (folder / "uploader").chmod(0o755)
     environment = {**variables, "PATH": f"{folder}:{os.environ['PATH']}"}
     done = subprocess.run(
-        ["sh", "-euc", lines], env=environment, capture_output=True, text=True, check=True
+        ["sh", "-euc", lines],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     arguments, _, told = (folder / "uploader.told").read_text().rpartition("\n\n")
     if not arguments:
         told = told.lstrip("\n")
     pairs = (line.partition("=") for line in told.splitlines())
-    return arguments.split(), {name: value for name, _, value in pairs}, done.stdout + done.stderr
+    return (
+        arguments.split(),
+        {name: value for name, _, value in pairs},
+        done.stdout + done.stderr,
+    )
 
 
 @pytest.mark.parametrize(
-    "given", [{}, {"api-endpoint": "https://good.example:8443"}, {"service-account": "$MY_USER"}]
+    "given",
+    [
+        {},
+        {"api-endpoint": "https://good.example:8443"},
+        {"service-account": "$MY_USER"},
+    ],
 )
 def test_a_dotenv_report_does_not_say_where_secrets_go(
     tmp_path: Path, given: dict[str, str]
@@ -409,22 +464,33 @@ def test_a_dotenv_report_does_not_say_where_secrets_go(
     """The component's inputs of that kind are options or nothing; the script runs in a plain shell,
     as in the job.
     """
-    job, lines = script(**{name.replace("-", "_"): value for name, value in given.items()})
-    arguments, told, _ = carried_out(tmp_path, lines, **HOSTILE, MY_USER="me@example.com")
+    job, lines = script(
+        **{name.replace("-", "_"): value for name, value in given.items()}
+    )
+    arguments, told, _ = carried_out(
+        tmp_path, lines, **HOSTILE, MY_USER="me@example.com"
+    )
     assert "evil" not in str(told)
     # The endpoint is always an option, so that nothing else counts.
     endpoint = ["--api-endpoint", given.get("api-endpoint", "google")]
-    login = ["--service-account", "me@example.com"] if "service-account" in given else []
+    login = (
+        ["--service-account", "me@example.com"] if "service-account" in given else []
+    )
     assert arguments == [*endpoint, *login]
     assert (
-        not {f"UPLOADER_{name.replace('-', '_').upper()}" for name in make_reference.OPTIONS}
+        not {
+            f"UPLOADER_{name.replace('-', '_').upper()}"
+            for name in make_reference.OPTIONS
+        }
         & job["variables"].keys()
     )
     assert job["artifacts"]["access"] == "developer"
 
 
 @pytest.mark.parametrize("name", LIBRARIES)
-def test_no_setting_of_an_earlier_job_reaches_the_program(tmp_path: Path, name: str) -> None:
+def test_no_setting_of_an_earlier_job_reaches_the_program(
+    tmp_path: Path, name: str
+) -> None:
     """Neither what loads code, nor what leads the traffic elsewhere, nor another login, nor another
     CI system.
     """
@@ -459,7 +525,9 @@ def test_the_proxy_and_the_certificates_are_inputs(tmp_path: Path) -> None:
     assert "evil" not in str(told)
     assert log == ""
     _, lines = script(proxy="$https_proxy")
-    assert carried_out(tmp_path, lines, **variables)[1]["HTTPS_PROXY"] == "http://evil:1"
+    assert (
+        carried_out(tmp_path, lines, **variables)[1]["HTTPS_PROXY"] == "http://evil:1"
+    )
 
 
 def test_what_gitlab_says_of_the_job_reaches_the_program(tmp_path: Path) -> None:
@@ -527,7 +595,9 @@ def test_every_shell_understands_the_script(tmp_path: Path, shell: str) -> None:
         '#!/bin/sh\nprintf "%s " "$HTTPS_PROXY" "$UPLOADER_FILES" "${TF_BUILD:-none}"\n'
     )
     (tmp_path / "uploader").chmod(0o755)
-    told = subprocess.check_output([program, *options, "-euc", lines], env=environment, text=True)
+    told = subprocess.check_output(
+        [program, *options, "-euc", lines], env=environment, text=True
+    )
     assert told == "http://proxy.example:3128 a none "
 
 
@@ -545,7 +615,8 @@ def test_the_program_is_started_by_its_path(tmp_path: Path) -> None:
     lines = lines.replace(make_reference.PROGRAM, str(installed / "uploader"))
     environment = {"PATH": f"{planted}:{os.environ['PATH']}"}
     assert (
-        subprocess.check_output(["sh", "-euc", lines], env=environment, text=True) == "installed\n"
+        subprocess.check_output(["sh", "-euc", lines], env=environment, text=True)
+        == "installed\n"
     )
     dockerfile = (ROOT / "Dockerfile").read_text(encoding="utf-8")
     assert f"ln -s ../venv/bin/uploader {make_reference.PROGRAM}" in dockerfile
@@ -553,10 +624,26 @@ def test_the_program_is_started_by_its_path(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "value",
-    ["`id`", "$(id)", "${HOME}", '"; id; "', "a b", "a\nb", "a'", "a;b", "a|b", "a\\b", "a&b"],
+    [
+        "`id`",
+        "$(id)",
+        "${HOME}",
+        '"; id; "',
+        "a b",
+        "a\nb",
+        "a'",
+        "a;b",
+        "a|b",
+        "a\\b",
+        "a&b",
+    ],
 )
 def test_what_stands_in_the_script_is_one_word(value: str) -> None:
     """GitLab refuses an input that could be more than a word or a variable to the shell."""
-    head, _ = yaml.safe_load_all((ROOT / "templates/upload.yml").read_text(encoding="utf-8"))
+    head, _ = yaml.safe_load_all(
+        (ROOT / "templates/upload.yml").read_text(encoding="utf-8")
+    )
     for name in (*make_reference.OPTIONS, "proxy", "ca-file", "state-key"):
-        assert not re.fullmatch(head["spec"]["inputs"][name]["regex"].strip("^$"), value)
+        assert not re.fullmatch(
+            head["spec"]["inputs"][name]["regex"].strip("^$"), value
+        )

@@ -40,7 +40,10 @@ def hard(path: Path, target: Path) -> None:
 
 # Where the link stands, and the inputs that lead a run to it.
 PLACES = {
-    "listing text": ("store/en-US/full_description.txt", {**PLAY, "images-directory": "store"}),
+    "listing text": (
+        "store/en-US/full_description.txt",
+        {**PLAY, "images-directory": "store"},
+    ),
     "image": ("store/en-US/images/icon.png", {**PLAY, "images-directory": "store"}),
     "release notes": ("notes/whatsnew-en-US", {**PLAY, "whats-new-directory": "notes"}),
     "symbols": ("symbols/x86_64/liba.so", {**PLAY, "debug-symbols": "symbols"}),
@@ -48,16 +51,29 @@ PLACES = {
     "mapping": ("mapping.txt", {**PLAY, "mapping-file": "mapping.txt"}),
     "expansion": ("main.obb", {**PLAY, "expansion-file-main": "main.obb"}),
     "mail body": ("mail/body.txt", {**MAIL, "mail-body-file": "mail/body.txt"}),
-    "mail body, as it was": ("mail/body.txt", {**MAIL, "mail-body": "file:mail/body.txt"}),
+    "mail body, as it was": (
+        "mail/body.txt",
+        {**MAIL, "mail-body": "file:mail/body.txt"},
+    ),
     "mail html": ("mail/body.html", {**MAIL, "mail-html-file": "mail/body.html"}),
     "message": (
         "mail/a.eml",
-        {"target": "gmail", "impersonate-user": "me@example.com", "message-file": "mail/a.eml"},
+        {
+            "target": "gmail",
+            "impersonate-user": "me@example.com",
+            "message-file": "mail/a.eml",
+        },
     ),
     "attachment": ("build/report.pdf", {**MAIL, "files": "build/*"}),
     "artifact": ("build/a.bin", {**DRIVE, "files": "build/a.bin"}),
 }
-SECRETS = ("key.json", ".git/config", ".env.production", ".ssh/id_ed25519", "gha-creds-0123.json")
+SECRETS = (
+    "key.json",
+    ".git/config",
+    ".env.production",
+    ".ssh/id_ed25519",
+    "gha-creds-0123.json",
+)
 ALLOWED = {"allow-symlinks": "true", "allow-outside-workspace": "true"}
 
 
@@ -82,7 +98,11 @@ def refused(job: Job, inputs: dict[str, str], named: str) -> str:
     assert ended.code == 2, ended.log
     assert named in ended.log
     assert "do-not-publish" not in ended.log
-    assert not [*state["objects"], *state["messages"], *filter(None, state["edits"].values())]
+    assert not [
+        *state["objects"],
+        *state["messages"],
+        *filter(None, state["edits"].values()),
+    ]
     assert not state["requests"], "a request was sent"
     return ended.log
 
@@ -90,7 +110,9 @@ def refused(job: Job, inputs: dict[str, str], named: str) -> str:
 @pytest.mark.slow
 @pytest.mark.parametrize("secret", SECRETS)
 @pytest.mark.parametrize("place", PLACES)
-def test_a_link_to_a_secret_is_never_followed(job: Job, place: str, secret: str) -> None:
+def test_a_link_to_a_secret_is_never_followed(
+    job: Job, place: str, secret: str
+) -> None:
     """Whatever is allowed: no input publishes the key, the repository's configuration or an
     environment file.
     """
@@ -104,7 +126,9 @@ def test_a_hard_link_to_the_key_is_never_read(job: Job, place: str) -> None:
     """The inode decides, under whatever name it lies there."""
     path, inputs = PLACES[place]
     hard(job.workspace / path, job.workspace / "key.json")
-    assert "contains this run's credentials" in refused(job, {**inputs, **ALLOWED}, path)
+    assert "contains this run's credentials" in refused(
+        job, {**inputs, **ALLOWED}, path
+    )
 
 
 @pytest.mark.parametrize(
@@ -123,7 +147,9 @@ BOUND = [
 
 
 @pytest.mark.parametrize("place", [place for place in BOUND if "/" in PLACES[place][0]])
-def test_a_link_out_of_the_input_s_folder_needs_allow_symlinks(job: Job, place: str) -> None:
+def test_a_link_out_of_the_input_s_folder_needs_allow_symlinks(
+    job: Job, place: str
+) -> None:
     """A secret of another kind beside the folder stays where it is, and the sentence names the
     input that allows it.
     """
@@ -154,7 +180,9 @@ def test_a_link_below_the_folder_is_followed(job: Job) -> None:
     assert ended.code == 0, ended.log
 
 
-def test_allow_symlinks_lets_a_text_come_from_elsewhere_in_the_workspace(job: Job) -> None:
+def test_allow_symlinks_lets_a_text_come_from_elsewhere_in_the_workspace(
+    job: Job,
+) -> None:
     """The bound is lifted, the walls of the workspace are not."""
     (job.workspace / "CHANGES.md").write_text("New things.")
     soft(job.workspace / "notes/whatsnew-en-US", job.workspace / "CHANGES.md")
@@ -189,16 +217,23 @@ def test_nothing_that_lies_in_the_workspace_is_run_read_or_sent(job: Job) -> Non
     for name in MODULES:
         (job.workspace / f"{name}.py").write_text(PLANTED)
     foreign = json.dumps({**job.emulator.key, "client_email": "evil@example.com"})
-    for name in ("gha-creds-feedfeedfeedfeed.json", "application_default_credentials.json"):
+    for name in (
+        "gha-creds-feedfeedfeedfeed.json",
+        "application_default_credentials.json",
+    ):
         (job.workspace / name).write_text(foreign)
-    (job.workspace / ".env").write_text("UPLOADER_TRACKS=production\nUPLOADER_DRY_RUN=true\n")
+    (job.workspace / ".env").write_text(
+        "UPLOADER_TRACKS=production\nUPLOADER_DRY_RUN=true\n"
+    )
     (job.workspace / ".netrc").write_text("default login a password b\n")
     ended = job.run(PLAY)
     state = job.emulator.state()
     assert ended.code == 0, ended.log
     assert not list(job.workspace.rglob("PLANTED"))
     assert list(state["edits"]["committed"][0]["tracks"]) == ["internal"]
-    assert {token["email"] for token in state["tokens"]} == {job.emulator.service_account}
+    assert {token["email"] for token in state["tokens"]} == {
+        job.emulator.service_account
+    }
     assert [item["path"].rsplit("/", 1)[1] for item in state["objects"]] == ["bundles"]
 
 
@@ -211,14 +246,22 @@ HIDDEN = "=?utf-8?q?Hi=0D=0ABcc=3A_spy=40example.com?="
     ("inputs", "named"),
     [
         ({"mail-subject": HIDDEN}, "mail-subject"),
-        ({"mail-subject": "=?utf-8?b?SGkNCkJjYzogc3B5QGV4YW1wbGUuY29t?="}, "mail-subject"),
-        ({"mail-subject": "=?utf-7?q?Hi+AA0ACg-Bcc:_spy=40example.com?="}, "mail-subject"),
+        (
+            {"mail-subject": "=?utf-8?b?SGkNCkJjYzogc3B5QGV4YW1wbGUuY29t?="},
+            "mail-subject",
+        ),
+        (
+            {"mail-subject": "=?utf-7?q?Hi+AA0ACg-Bcc:_spy=40example.com?="},
+            "mail-subject",
+        ),
         ({"mail-to": f'"{HIDDEN}" <ann@example.com>'}, "mail-to"),
         ({"mail-from": f"{HIDDEN} <ann@example.com>"}, "mail-from"),
         ({"files": HIDDEN}, "files"),
     ],
 )
-def test_no_encoded_word_becomes_a_header(job: Job, inputs: dict[str, str], named: str) -> None:
+def test_no_encoded_word_becomes_a_header(
+    job: Job, inputs: dict[str, str], named: str
+) -> None:
     """A subject, a name, a file's name: a line break behind an encoded word is refused, and no mail
     goes out.
     """

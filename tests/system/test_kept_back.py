@@ -48,9 +48,12 @@ def fingerprint(job: Job) -> str:
 
 
 @pytest.mark.parametrize(
-    "wish", [{"user-fraction": "50%"}, {"release-name": "5"}, {"in-app-update-priority": "3"}]
+    "wish",
+    [{"user-fraction": "50%"}, {"release-name": "5"}, {"in-app-update-priority": "3"}],
 )
-def test_a_halted_release_stays_halted_without_a_status(job: Job, wish: dict[str, str]) -> None:
+def test_a_halted_release_stays_halted_without_a_status(
+    job: Job, wish: dict[str, str]
+) -> None:
     """A fraction, a name or a priority do not say that it goes on."""
     before = fingerprint(job)
     ended = job.fail(4, {**NO_FILES, **wish})
@@ -78,7 +81,9 @@ def test_a_written_status_goes_on_with_a_halted_release_and_says_so(
 def test_two_tracks_with_a_release_each_are_told_apart(job: Job) -> None:
     """The last line does not name the release of one track with the version code of the other."""
     job.emulator.console.add_release(PACKAGE, "beta", release(30, name="3.0"))
-    ended = job.succeed({**NO_FILES, "tracks": "beta, production", "status": "completed"})
+    ended = job.succeed(
+        {**NO_FILES, "tracks": "beta, production", "status": "completed"}
+    )
     last = ended.last_line
     assert "3.0 (30) on beta is unchanged" in last
     assert "4.2 (42) is rolled out to all users on production" in last
@@ -105,7 +110,9 @@ def test_a_draft_is_not_published_without_a_status(waiting: Job, wish: str) -> N
     before = fingerprint(waiting)
     ended = waiting.fail(4, {**NO_FILES, **DRAFTS[wish]})
     assert ended.outputs["failure"] == "release-is-draft"
-    assert "The release 4.2 (42) on track beta is a draft, and stays a draft." in ended.log
+    assert (
+        "The release 4.2 (42) on track beta is a draft, and stays a draft." in ended.log
+    )
     assert fingerprint(waiting) == before
 
 
@@ -137,7 +144,9 @@ AT_ANY_REACH = {
 
 
 @pytest.mark.parametrize("wish", AT_ANY_REACH)
-def test_a_promotion_does_not_serve_a_draft_without_a_status(waiting: Job, wish: str) -> None:
+def test_a_promotion_does_not_serve_a_draft_without_a_status(
+    waiting: Job, wish: str
+) -> None:
     before = fingerprint(waiting)
     ended = waiting.fail(
         4, {**NO_FILES, "tracks": "alpha", "promote-from": "beta", **AT_ANY_REACH[wish]}
@@ -147,7 +156,9 @@ def test_a_promotion_does_not_serve_a_draft_without_a_status(waiting: Job, wish:
 
 
 @pytest.mark.parametrize("wish", AT_ANY_REACH)
-def test_a_promotion_does_not_serve_a_halted_release_without_a_status(job: Job, wish: str) -> None:
+def test_a_promotion_does_not_serve_a_halted_release_without_a_status(
+    job: Job, wish: str
+) -> None:
     before = fingerprint(job)
     promotion = {
         **NO_FILES,
@@ -161,8 +172,12 @@ def test_a_promotion_does_not_serve_a_halted_release_without_a_status(job: Job, 
 
 
 @pytest.mark.parametrize("wish", AT_ANY_REACH)
-def test_a_version_code_does_not_serve_a_draft_of_another_track(waiting: Job, wish: str) -> None:
-    waiting.emulator.console.remove(PACKAGE, "production", 42)  # the draft is all that has it
+def test_a_version_code_does_not_serve_a_draft_of_another_track(
+    waiting: Job, wish: str
+) -> None:
+    waiting.emulator.console.remove(
+        PACKAGE, "production", 42
+    )  # the draft is all that has it
     before = fingerprint(waiting)
     wishes = {"tracks": "alpha", "version-codes-to-retain": "42", **AT_ANY_REACH[wish]}
     ended = waiting.fail(4, {**NO_FILES, **wishes})
@@ -170,9 +185,16 @@ def test_a_version_code_does_not_serve_a_draft_of_another_track(waiting: Job, wi
     assert fingerprint(waiting) == before
 
 
-def test_a_promotion_with_a_written_status_says_that_it_was_a_draft(waiting: Job) -> None:
+def test_a_promotion_with_a_written_status_says_that_it_was_a_draft(
+    waiting: Job,
+) -> None:
     """The plan and the last line name the version, what it was, and where."""
-    promotion = {**NO_FILES, "tracks": "alpha", "promote-from": "beta", "status": "inProgress"}
+    promotion = {
+        **NO_FILES,
+        "tracks": "alpha",
+        "promote-from": "beta",
+        "status": "inProgress",
+    }
     ended = waiting.succeed({**promotion, "user-fraction": "10%"})
     assert "      42 was a draft on beta\n" in ended.log
     assert ended.last_line.endswith("42 was a draft on beta.")

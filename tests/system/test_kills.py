@@ -33,7 +33,9 @@ RELEASES = (
     # which belongs to one artifact
     {**RELEASE, "files": "app42.aab", "mapping-file": "mapping.txt"},
 )
-MAPPING = "com.example.Shop -> a.a:\n    int price -> a\n    1:1:void pay():10:10 -> b\n"
+MAPPING = (
+    "com.example.Shop -> a.a:\n    int price -> a\n    1:1:void pay():10:10 -> b\n"
+)
 
 
 def png(shade: int) -> bytes:
@@ -41,7 +43,10 @@ def png(shade: int) -> bytes:
 
     def chunk(kind: bytes, data: bytes) -> bytes:
         return (
-            struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+            struct.pack(">I", len(data))
+            + kind
+            + data
+            + struct.pack(">I", zlib.crc32(kind + data))
         )
 
     rows = b"".join(b"\0" + bytes([shade]) * 320 for _ in range(320))
@@ -62,7 +67,11 @@ def workspace(folder: Path) -> Path:
         (pictures / f"{place}.png").write_bytes(png(place * 40))
     for code in (42, 43):
         specimens.make_bundle(
-            folder / f"app{code}.aab", "com.example.shop", code, "1.0", size_bytes=1_500_000 + code
+            folder / f"app{code}.aab",
+            "com.example.shop",
+            code,
+            "1.0",
+            size_bytes=1_500_000 + code,
         )
     (folder / "mapping.txt").write_text(MAPPING)
     return folder
@@ -75,7 +84,11 @@ def live(state: dict[str, Any]) -> Any:
 
     def plain(value: Any) -> Any:
         if isinstance(value, dict):
-            return {key: plain(one) for key, one in value.items() if key not in ("id", "url")}
+            return {
+                key: plain(one)
+                for key, one in value.items()
+                if key not in ("id", "url")
+            }
         return [plain(one) for one in value] if isinstance(value, list) else value
 
     apps = plain(state["apps"])
@@ -86,7 +99,9 @@ def live(state: dict[str, Any]) -> Any:
 
 def accepted(state: dict[str, Any]) -> Counter[str]:
     """How often each bundle was taken by Play, by digest."""
-    return Counter(item["sha256"] for item in state["objects"] if "/bundles" in item["path"])
+    return Counter(
+        item["sha256"] for item in state["objects"] if "/bundles" in item["path"]
+    )
 
 
 @pytest.fixture(scope="module", params=RELEASES, ids=["two bundles", "a mapping"])
@@ -97,9 +112,9 @@ def clean(
     release: dict[str, str] = request.param
     with Emulator() as emulator:
         began = time.monotonic()
-        ended = Job(workspace(tmp_path_factory.mktemp("clean") / "workspace"), emulator).run(
-            release
-        )
+        ended = Job(
+            workspace(tmp_path_factory.mktemp("clean") / "workspace"), emulator
+        ).run(release)
         assert ended.code == 0, ended.log
         state = emulator.state()
         assert len(accepted(state)) == (1 if "mapping-file" in release else 2)
@@ -168,7 +183,9 @@ def seconds(tmp_path_factory: pytest.TempPathFactory) -> float:
 
 
 @pytest.mark.parametrize("seed", range(50))
-def test_a_killed_step_is_one_step_or_one_halt(tmp_path: Path, seconds: float, seed: int) -> None:
+def test_a_killed_step_is_one_step_or_one_halt(
+    tmp_path: Path, seconds: float, seed: int
+) -> None:
     """SIGKILL at a random moment, then the same job once more, unless the first had told its end:
     one commit.
     """
@@ -197,20 +214,28 @@ def test_killed_and_then_the_session_is_lost(tmp_path: Path) -> None:
     chance, content = random.Random(3), data_of(32 << 20)
     # The last block, and what the sockets between the two can hold.
     on_the_way = (
-        (1 << 20) + int(Path("/proc/sys/net/ipv4/tcp_wmem").read_text().split()[2]) + (1 << 20)
+        (1 << 20)
+        + int(Path("/proc/sys/net/ipv4/tcp_wmem").read_text().split()[2])
+        + (1 << 20)
     )
     for number in range(20):
         with Emulator(config={"read_rate": 48 << 20}) as emulator:
-            emulator._server.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 18)
+            emulator._server.socket.setsockopt(
+                socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 18
+            )
             job = Job(tmp_path / f"{number}", emulator)
             job.workspace.mkdir()
             (job.workspace / "0.bin").write_bytes(content)
             running = job.start(DRIVE)
-            if number % 4:  # the others die wherever they are, perhaps before their session
+            if (
+                number % 4
+            ):  # the others die wherever they are, perhaps before their session
                 running.when(lambda state: bool(state["sessions"]))
             time.sleep(chance.uniform(0.0, 0.9))
             killed = running.send(signal.SIGKILL).end()
-            received = sum(one["bytes_received"] for one in emulator.state()["sessions"])
+            received = sum(
+                one["bytes_received"] for one in emulator.state()["sessions"]
+            )
             emulator.add_fault("resumable.query", "status", status=404)
             again = job.run(DRIVE)
             if "1 file sent" in killed.log:
@@ -219,5 +244,7 @@ def test_killed_and_then_the_session_is_lost(tmp_path: Path) -> None:
             if again.code == 4:
                 assert again.outputs["failure"] == "outcome-unknown"
                 assert received > len(content) - on_the_way
-            stored = [Path(one["file"]).read_bytes() for one in emulator.state()["objects"]]
+            stored = [
+                Path(one["file"]).read_bytes() for one in emulator.state()["objects"]
+            ]
             assert stored in ([], [content])

@@ -20,7 +20,12 @@ pytestmark = pytest.mark.slow
 PLAY = {"target": "play", "package-name": PACKAGE}
 NEW = {**PLAY, "files": "app.aab", "tracks": "internal"}
 BETA = [
-    release(46, 1046, name="1.46", releaseNotes=[{"language": "en-US", "text": "Bugs fixed."}]),
+    release(
+        46,
+        1046,
+        name="1.46",
+        releaseNotes=[{"language": "en-US", "text": "Bugs fixed."}],
+    ),
     release(47, 1047, status="inProgress", userFraction=0.1, name="1.47"),
 ]
 
@@ -48,7 +53,9 @@ def live(job: Job, track: str) -> list[dict[str, Any]]:
 
 def notes(job: Job, track: str = "internal") -> dict[str, str]:
     """The release notes that are live, by language."""
-    return {note["language"]: note["text"] for note in live(job, track)[0]["releaseNotes"]}
+    return {
+        note["language"]: note["text"] for note in live(job, track)[0]["releaseNotes"]
+    }
 
 
 # --- notes in an input ----------------------------------------------------------------------------
@@ -57,9 +64,17 @@ def notes(job: Job, track: str = "internal") -> dict[str, str]:
 def test_a_text_is_published_in_the_language_of_the_app(job: Job) -> None:
     """Play is asked for it once, for as many tracks as there are."""
     job.succeed(
-        {**NEW, "tracks": "internal, alpha", "whats-new": "Startet schneller.\n\nUnd mehr."}
+        {
+            **NEW,
+            "tracks": "internal, alpha",
+            "whats-new": "Startet schneller.\n\nUnd mehr.",
+        }
     )
-    assert notes(job) == notes(job, "alpha") == {"de-DE": "Startet schneller.\n\nUnd mehr."}
+    assert (
+        notes(job)
+        == notes(job, "alpha")
+        == {"de-DE": "Startet schneller.\n\nUnd mehr."}
+    )
     assert job.emulator.state()["requests"]["play.details.get"] == 1
 
 
@@ -67,7 +82,10 @@ def test_a_text_that_is_too_long_is_cut_where_that_is_wished(job: Job) -> None:
     """As far as the last sentence that fits; the plan and a warning tell it before anything is
     sent.
     """
-    long = {**NEW, "whats-new": f"en-US: {'Starts faster. ' * 40}\nde-DE: Startet schneller."}
+    long = {
+        **NEW,
+        "whats-new": f"en-US: {'Starts faster. ' * 40}\nde-DE: Startet schneller.",
+    }
     ended = job.fail(2, long)
     assert "has 599 characters; Play accepts at most 500." in ended.log
     assert "`whats-new-overflow: cut`" in ended.log
@@ -110,10 +128,15 @@ def test_each_track_has_its_own_cut(job: Job) -> None:
             "release notes were given in `whats-new-directory`",
         ),
         ({"whats-new": "en-US: Fixed: a crash"}, "a text with `: ` in it needs quotes"),
-        ({"promote-version-codes": "47"}, "the track that the versions are on is not given"),
+        (
+            {"promote-version-codes": "47"},
+            "the track that the versions are on is not given",
+        ),
     ],
 )
-def test_what_contradicts_itself_is_a_mistake(job: Job, given: dict[str, str], words: str) -> None:
+def test_what_contradicts_itself_is_a_mistake(
+    job: Job, given: dict[str, str], words: str
+) -> None:
     """Exit 2, before any request."""
     (job.workspace / "notes").mkdir()
     (job.workspace / "notes" / "whatsnew-en-US").write_text("Text.")
@@ -137,7 +160,15 @@ def publisher_folder(job: Job, **names: str) -> dict[str, str]:
 def test_a_release_has_the_name_of_its_track(job: Job) -> None:
     """`release-names/<track>.txt`, else `default.txt`; notes beside them are read as before."""
     given = publisher_folder(job, internal="Nightly 48\n", default="Spring")
-    text = job.workspace / "src" / "main" / "play" / "release-notes" / "en-US" / "default.txt"
+    text = (
+        job.workspace
+        / "src"
+        / "main"
+        / "play"
+        / "release-notes"
+        / "en-US"
+        / "default.txt"
+    )
     text.parent.mkdir(parents=True)
     text.write_text("Faster.")
     job.succeed({**NEW, **given, "tracks": "internal, alpha"})
@@ -169,7 +200,12 @@ def test_a_version_that_was_displaced_is_promoted_by_its_code(job: Job) -> None:
 def test_chosen_versions_are_promoted(job: Job) -> None:
     """One version of a release that is not the newest, with that release's name and notes."""
     job.succeed(
-        {**PLAY, "tracks": "alpha", "promote-from": "beta", "promote-version-codes": "1046"}
+        {
+            **PLAY,
+            "tracks": "alpha",
+            "promote-from": "beta",
+            "promote-version-codes": "1046",
+        }
     )
     assert live(job, "alpha") == [{**BETA[0], "versionCodes": ["1046"]}]
 
@@ -200,8 +236,12 @@ def test_the_versions_of_the_last_completed_release_are_retained(job: Job) -> No
 
 def test_notes_for_a_release_on_the_track_keep_the_other_languages(job: Job) -> None:
     """What is given replaces the text of its language, and the plan shows it."""
-    job.succeed({**PLAY, "tracks": "beta", "whats-new": "en-US: Faster.\nde-DE: Schneller."})
-    ended = job.succeed({**PLAY, "tracks": "beta", "whats-new": "de-DE: Viel schneller."})
+    job.succeed(
+        {**PLAY, "tracks": "beta", "whats-new": "en-US: Faster.\nde-DE: Schneller."}
+    )
+    ended = job.succeed(
+        {**PLAY, "tracks": "beta", "whats-new": "de-DE: Viel schneller."}
+    )
     assert notes(job, "beta") == {"en-US": "Faster.", "de-DE": "Viel schneller."}
     assert (
         'notes de-DE: "Schneller." (10 characters) -> "Viel schneller." (15 characters)'

@@ -19,7 +19,11 @@ TEXTS = {
     "fullDescription": "Line one\r\n\r\nLine two ü\n",
     "video": "",
 }
-PULL = {"target": "play-listing-pull", "package-name": APP, "images-directory": "metadata"}
+PULL = {
+    "target": "play-listing-pull",
+    "package-name": APP,
+    "images-directory": "metadata",
+}
 PUSH = {
     "target": "play",
     "package-name": APP,
@@ -42,10 +46,16 @@ def job(job: Job) -> Job:
     (source / "phoneScreenshots").mkdir(parents=True)
     specimens.make_image(source / "icon.png", 512, 512)
     for number in (1, 2):
-        specimens.make_image(source / f"phoneScreenshots/{number}.png", 400 + number, 800)
+        specimens.make_image(
+            source / f"phoneScreenshots/{number}.png", 400 + number, 800
+        )
     job.succeed({**PUSH, "images-directory": "source", "images-prune": "false"})
     notes = [{"language": "en-US", "text": "Faster."}]
-    release = {"versionCodes": ["41", "42"], "status": "completed", "releaseNotes": notes}
+    release = {
+        "versionCodes": ["41", "42"],
+        "status": "completed",
+        "releaseNotes": notes,
+    }
     job.emulator.console.add_release(APP, "production", release)
     return job
 
@@ -54,7 +64,9 @@ def pulled(job: Job) -> dict[str, bytes]:
     """Every file below the destination."""
     root = job.workspace / "metadata"
     return {
-        str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()
+        str(path.relative_to(root)): path.read_bytes()
+        for path in root.rglob("*")
+        if path.is_file()
     }
 
 
@@ -78,7 +90,9 @@ def test_a_pull_writes_what_is_live_byte_for_byte(job: Job) -> None:
     assert files.pop("en-US/images/icon.png") == (source / "icon.png").read_bytes()
     for number in (1, 2):
         expected = (source / f"phoneScreenshots/{number}.png").read_bytes()
-        assert files.pop(f"en-US/images/phoneScreenshots/{number}_en-US.png") == expected
+        assert (
+            files.pop(f"en-US/images/phoneScreenshots/{number}_en-US.png") == expected
+        )
     assert files.pop("en-US/changelogs/42.txt") == b"Faster."
     names = {
         "title": "title",
@@ -105,13 +119,15 @@ def test_a_pull_followed_by_a_push_sends_nothing(job: Job) -> None:
         "play.listings.update",
         "play.edits.commit",
     ):
-        assert before["requests"].get(operation, 0) == after["requests"].get(operation, 0), (
-            operation
-        )
+        assert before["requests"].get(operation, 0) == after["requests"].get(
+            operation, 0
+        ), operation
     assert "already" in ended.log
 
 
-def test_what_differs_is_replaced_and_what_play_does_not_have_is_left_and_told(job: Job) -> None:
+def test_what_differs_is_replaced_and_what_play_does_not_have_is_left_and_told(
+    job: Job,
+) -> None:
     """Nothing is deleted."""
     folder = job.workspace / "metadata/en-US"
     (folder / "images").mkdir(parents=True)
@@ -165,7 +181,9 @@ def test_a_link_in_the_folder_is_not_followed(job: Job, tmp_path: Path) -> None:
     assert open_edits(job) == []
 
 
-@pytest.mark.parametrize("folder", ["../elsewhere", "/tmp/elsewhere", ".git/metadata", "a/.env.d"])
+@pytest.mark.parametrize(
+    "folder", ["../elsewhere", "/tmp/elsewhere", ".git/metadata", "a/.env.d"]
+)
 def test_a_folder_that_nothing_may_be_written_to_is_refused_before_anything_is_asked(
     folder: str, job: Job
 ) -> None:
@@ -202,7 +220,15 @@ def test_the_edit_of_an_unfinished_release_is_not_closed(job: Job) -> None:
     """Opening another would end it; the error says how to go on."""
     specimens.make_bundle(job.workspace / "app.aab", APP, 44, "1.0")
     job.emulator.add_fault("play.edits.commit", "status", status=503, times=9)
-    job.fail(75, {"target": "play", "files": "app.aab", "tracks": "internal", "max-retries": "0"})
+    job.fail(
+        75,
+        {
+            "target": "play",
+            "files": "app.aab",
+            "tracks": "internal",
+            "max-retries": "0",
+        },
+    )
     (edit,) = open_edits(job)
     ended = job.fail(4, PULL)
     assert "existing-edit-id" in ended.log
@@ -214,7 +240,9 @@ def test_a_pushed_listing_changes_when_the_review_passes(job: Job) -> None:
     title = job.workspace / "listing/en-US/title.txt"
     title.parent.mkdir(parents=True)
     title.write_text("Another example")
-    ended = job.succeed({**PUSH, "images-directory": "listing", "images-prune": "false"})
+    ended = job.succeed(
+        {**PUSH, "images-directory": "listing", "images-prune": "false"}
+    )
     heading, _, rest = ended.summary.partition("\n")
     assert heading == f"## ✅ The store listing of {APP} changes when the review passes"
     assert f"App: Example (`{APP}`)" in rest

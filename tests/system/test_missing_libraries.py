@@ -40,8 +40,13 @@ def run_without(
 ) -> tuple[int, str]:
     """The exit code and the standard output of a run that lacks a module."""
     bundle = job.workspace / "app.aab"
-    specimens.make_bundle(bundle, "com.example.app", 42, "1.0", size_bytes=2 * 1024 * 1024)
-    environment = {**job.environment({"target": "play", "tracks": "internal", **inputs}), **more}
+    specimens.make_bundle(
+        bundle, "com.example.app", 42, "1.0", size_bytes=2 * 1024 * 1024
+    )
+    environment = {
+        **job.environment({"target": "play", "tracks": "internal", **inputs}),
+        **more,
+    }
     command = [sys.executable, "-c", WITHOUT, str(ENTRYPOINT), module]
     ended = subprocess.run(
         command,
@@ -87,21 +92,31 @@ def test_a_terminal_alone_needs_tqdm(job: Job, terminal: bool) -> None:
     assert (b"tqdm is not here" in shown) == terminal
 
 
-@pytest.mark.parametrize("module", ["google.oauth2.service_account", "google.auth", "requests"])
+@pytest.mark.parametrize(
+    "module", ["google.oauth2.service_account", "google.auth", "requests"]
+)
 def test_no_login_goes_past_its_library(job: Job, module: str) -> None:
     """A run with a key signs by google-auth alone: where that can't be loaded nothing is sent, and
     the log says why.
     """
     specimens.make_bundle(job.workspace / "app.aab", "com.example.app", 42, "1.0")
-    environment = job.environment({"target": "play", "files": "*.aab", "tracks": "internal"})
+    environment = job.environment(
+        {"target": "play", "files": "*.aab", "tracks": "internal"}
+    )
     job.empty_files()
     command = [sys.executable, "-c", WITHOUT, str(ENTRYPOINT), module]
     pipe = subprocess.PIPE
     child = subprocess.Popen(
-        command, env=environment, cwd=job.workspace, stdout=pipe, stderr=subprocess.STDOUT
+        command,
+        env=environment,
+        cwd=job.workspace,
+        stdout=pipe,
+        stderr=subprocess.STDOUT,
     )
     ended = Running(job, child).end()
-    assert (ended.code, ended.outputs["failure"]) == (1, "missing-dependency"), ended.log
+    assert (ended.code, ended.outputs["failure"]) == (1, "missing-dependency"), (
+        ended.log
+    )
     assert f"{module} is not here" in ended.log
     assert "Traceback" not in ended.log
     assert not job.emulator.state()["requests"]

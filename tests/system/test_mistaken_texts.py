@@ -19,7 +19,11 @@ MAIL = {
     "mail-subject": "s",
 }
 NOTES = "distribution/whatsnew/whatsnew-en-US"
-POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:" + "0" * 64 + "\nsize 12345\n"
+POINTER = (
+    "version https://git-lfs.github.com/spec/v1\noid sha256:"
+    + "0" * 64
+    + "\nsize 12345\n"
+)
 
 
 @pytest.fixture
@@ -50,21 +54,35 @@ def refused(job: Job, inputs: dict[str, str], *words: str) -> None:
             "distribution/whatsnew`",
             id="path",
         ),
-        pytest.param("CHANGELOG.md", "the text is the path of a file in the workspace", id="file"),
         pytest.param(
-            "distribution", "the text is the path of a folder in the workspace", id="folder"
+            "CHANGELOG.md", "the text is the path of a file in the workspace", id="file"
         ),
-        pytest.param("file:CHANGELOG.md", "`file:PATH`, which is not read here", id="file scheme"),
+        pytest.param(
+            "distribution",
+            "the text is the path of a folder in the workspace",
+            id="folder",
+        ),
+        pytest.param(
+            "file:CHANGELOG.md", "`file:PATH`, which is not read here", id="file scheme"
+        ),
         pytest.param("@CHANGELOG.md", "`@PATH`, which is not read here", id="at sign"),
-        pytest.param('[{"language":"en-US","text":"Fix"}]', "is JSON that is not a map", id="JSON"),
+        pytest.param(
+            '[{"language":"en-US","text":"Fix"}]',
+            "is JSON that is not a map",
+            id="JSON",
+        ),
         pytest.param("- en-US: Fix", "leave the dash out", id="list"),
         pytest.param(
-            "English: Fix", "`English`, which is not a language code", id="name of a language"
+            "English: Fix",
+            "`English`, which is not a language code",
+            id="name of a language",
         ),
         pytest.param("en-US=Fix", "write `en-US: …`", id="equals sign"),
     ],
 )
-def test_notes_that_only_lead_to_a_text_are_not_published(job: Job, text: str, words: str) -> None:
+def test_notes_that_only_lead_to_a_text_are_not_published(
+    job: Job, text: str, words: str
+) -> None:
     """The message says what is wrong and what to write."""
     refused(job, {**PLAY, "whats-new": text}, "whats-new: ", words)
 
@@ -79,9 +97,13 @@ def test_notes_in_quotes_are_published_as_they_are(job: Job) -> None:
 @pytest.mark.parametrize(
     ("path", "inputs"),
     [
-        pytest.param("notes/whatsnew-de-DE", {**PLAY, "whats-new-directory": "notes"}, id="notes"),
         pytest.param(
-            "store/de-DE/title.txt", {**PLAY, "images-directory": "store"}, id="listing text"
+            "notes/whatsnew-de-DE", {**PLAY, "whats-new-directory": "notes"}, id="notes"
+        ),
+        pytest.param(
+            "store/de-DE/title.txt",
+            {**PLAY, "images-directory": "store"},
+            id="listing text",
         ),
     ],
 )
@@ -89,7 +111,9 @@ def test_notes_in_quotes_are_published_as_they_are(job: Job) -> None:
     ("content", "words"),
     [
         pytest.param(POINTER, "is a Git LFS pointer", id="Git LFS pointer"),
-        pytest.param("../target.txt", "holds the path of a file", id="link that became a file"),
+        pytest.param(
+            "../target.txt", "holds the path of a file", id="link that became a file"
+        ),
         pytest.param(NOTES, "holds the path of a file", id="path in the workspace"),
     ],
 )
@@ -108,10 +132,14 @@ def test_a_file_that_only_leads_to_a_text_is_not_published(
     ("content", "words"),
     [
         pytest.param(
-            '{"language": "en-US", "text": "Fix"}', "is JSON, and would be published", id="JSON"
+            '{"language": "en-US", "text": "Fix"}',
+            "is JSON, and would be published",
+            id="JSON",
         ),
         pytest.param(
-            "file:CHANGELOG.md", "is `file:PATH`, which is not read here", id="file scheme"
+            "file:CHANGELOG.md",
+            "is `file:PATH`, which is not read here",
+            id="file scheme",
         ),
     ],
 )
@@ -120,7 +148,11 @@ def test_a_file_of_notes_with_another_tool_s_output_is_not_published(
 ) -> None:
     """The file is named."""
     (job.workspace / NOTES).write_text(content)
-    refused(job, {**PLAY, "whats-new-directory": "distribution/whatsnew"}, f"{NOTES} {words}")
+    refused(
+        job,
+        {**PLAY, "whats-new-directory": "distribution/whatsnew"},
+        f"{NOTES} {words}",
+    )
 
 
 @pytest.mark.parametrize("value", ["CHANGELOG.md", "file:VERSION"])
@@ -133,4 +165,6 @@ def test_the_path_of_a_file_is_no_name_of_a_release(job: Job, value: str) -> Non
 @pytest.mark.parametrize("value", ["CHANGELOG.md", "@CHANGELOG.md"])
 def test_the_path_of_a_file_is_no_mail(job: Job, name: str, value: str) -> None:
     """The message names the input that reads files."""
-    refused(job, {**MAIL, name: value}, f"{name}: is the path of a file", f"`{name}-file`")
+    refused(
+        job, {**MAIL, name: value}, f"{name}: is the path of a file", f"`{name}-file`"
+    )

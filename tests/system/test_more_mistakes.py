@@ -203,7 +203,9 @@ def test_a_key_file_that_powershell_wrote_is_named(job: Job) -> None:
     assert "the file is in UTF-16, as PowerShell writes it; save it as UTF-8." in error
 
 
-def test_a_key_of_several_lines_whose_line_breaks_were_lost_is_repaired(job: Job) -> None:
+def test_a_key_of_several_lines_whose_line_breaks_were_lost_is_repaired(
+    job: Job,
+) -> None:
     """Shells and variables turn them into blanks or into a backslash and an n."""
     for instead in ("\\n", " "):
         damaged = {**job.emulator.key, "private_key": job.emulator.key["private_key"]}
@@ -218,8 +220,14 @@ def test_a_key_of_several_lines_whose_line_breaks_were_lost_is_repaired(job: Job
 
 def refusal(status: int, message: str, reason: str = "forbidden") -> dict[str, Any]:
     """A fault that refuses a request in Google's form."""
-    body = {"error": {"code": status, "message": message, "errors": [{"reason": reason}]}}
-    return {"status": status, "body": json.dumps(body), "content_type": "application/json"}
+    body = {
+        "error": {"code": status, "message": message, "errors": [{"reason": reason}]}
+    }
+    return {
+        "status": status,
+        "body": json.dumps(body),
+        "content_type": "application/json",
+    }
 
 
 def refused(
@@ -458,7 +466,9 @@ def test_an_empty_track_is_not_a_track_that_is_missing(job: Job) -> None:
 def test_scopes_are_not_permissions_in_the_console(job: Job) -> None:
     """Google gives the reason of a missing permission as well."""
     message = "Request had insufficient authentication scopes."
-    error = refused(job, INSERT, refusal(403, message, "insufficientPermissions"), 3, PLAY)
+    error = refused(
+        job, INSERT, refusal(403, message, "insufficientPermissions"), 3, PLAY
+    )
     assert "Users and permissions" not in error
 
 
@@ -469,7 +479,9 @@ def test_scopes_are_not_permissions_in_the_console(job: Job) -> None:
         "APK file size exceeds maximum limit of 104857600 bytes.",
     ],
 )
-def test_an_artifact_that_must_be_built_again_is_not_sent_again(job: Job, message: str) -> None:
+def test_an_artifact_that_must_be_built_again_is_not_sent_again(
+    job: Job, message: str
+) -> None:
     """Not even where the commit is what finds it."""
     assert "run again" not in refused(job, COMMIT, refusal(403, message), 4, PLAY)
 
@@ -490,7 +502,9 @@ def test_a_page_of_google_s_own_is_not_a_proxy_s(job: Job) -> None:
 
 def test_a_quota_of_a_minute_is_no_trouble_of_the_network(job: Job) -> None:
     """The retries are spent, and the run may be started again."""
-    message = "Quota exceeded for quota metric 'Queries' and limit 'Queries per minute'."
+    message = (
+        "Quota exceeded for quota metric 'Queries' and limit 'Queries per minute'."
+    )
     fault = refusal(429, message, "rateLimitExceeded")
     error = refused(job, INSERT, fault, 75, {**PLAY, "max-retries": "0"})
     assert "A quota is used up for the moment" in error
@@ -501,7 +515,11 @@ def test_a_quota_of_a_minute_is_no_trouble_of_the_network(job: Job) -> None:
 
 
 DRIVE = {"target": "drive.files.create", "files": "ota.zip"}
-STORAGE = {"target": "storage.objects.insert", "files": "ota.zip", "params": "bucket: my-bucket"}
+STORAGE = {
+    "target": "storage.objects.insert",
+    "files": "ota.zip",
+    "params": "bucket: my-bucket",
+}
 MAIL = {
     "target": "gmail",
     "mail-to": "team@example.com",
@@ -766,7 +784,9 @@ def test_a_keyless_login_that_is_refused_says_what_to_compare(
         ),
         pytest.param(
             "r0adkll/upload-google-play",
-            {"package-name": "https://play.google.com/store/apps/details?id=com.example.app"},
+            {
+                "package-name": "https://play.google.com/store/apps/details?id=com.example.app"
+            },
             "Did you mean `com.example.app`?",
             id="address of the app",
         ),
@@ -815,7 +835,10 @@ def test_a_keyless_login_that_is_refused_says_what_to_compare(
         ),
         pytest.param(
             "google-github-actions/auth",
-            {**KEYLESS, "service-account": "serviceAccount:ci@example.iam.gserviceaccount.com"},
+            {
+                **KEYLESS,
+                "service-account": "serviceAccount:ci@example.iam.gserviceaccount.com",
+            },
             "Accepted: `name@example.com`, without `serviceAccount:`.",
             id="member of a policy",
         ),
@@ -852,4 +875,6 @@ def test_the_consoles_names_of_tracks_are_known_in_other_languages(
 ) -> None:
     """The Play Console shows them; the API knows none of them."""
     error = answer(job, 4, {**PLAY, "tracks": name})
-    assert f"It is probably the Play Console's name of {track}. Write `{track}`" in error
+    assert (
+        f"It is probably the Play Console's name of {track}. Write `{track}`" in error
+    )

@@ -25,7 +25,10 @@ CREATE = "play.tracks.create"
 def emulator() -> Iterator[Emulator]:
     """Has an app with version 41 on production, and no closed track."""
     with Emulator(
-        config={"any_track": False, "apps": {PACKAGE: {"tracks": {"production": [release(41)]}}}}
+        config={
+            "any_track": False,
+            "apps": {PACKAGE: {"tracks": {"production": [release(41)]}}},
+        }
     ) as emulator:
         yield emulator
 
@@ -40,7 +43,10 @@ def job(job: Job) -> Job:
 def live(job: Job) -> dict[str, list[list[str]]]:
     """The version codes of the releases on each track."""
     tracks = job.emulator.state()["tracks"][PACKAGE]
-    return {track: [one["versionCodes"] for one in releases] for track, releases in tracks.items()}
+    return {
+        track: [one["versionCodes"] for one in releases]
+        for track, releases in tracks.items()
+    }
 
 
 def test_the_plan_names_the_track_that_is_created(job: Job) -> None:
@@ -77,12 +83,16 @@ def test_a_word_that_is_no_boolean_is_a_mistake(job: Job) -> None:
     assert not job.emulator.state()["requests"]
 
 
-def test_a_job_without_a_closed_track_is_told_that_the_input_does_nothing(job: Job) -> None:
+def test_a_job_without_a_closed_track_is_told_that_the_input_does_nothing(
+    job: Job,
+) -> None:
     ended = job.succeed({**NEW, "tracks": "internal", "create-tracks": "true"})
     assert "`create-tracks` does nothing" in ended.log
 
 
-@pytest.mark.parametrize("fault", ["answer-lost", "status", "status-after-effect", "lose-edit"])
+@pytest.mark.parametrize(
+    "fault", ["answer-lost", "status", "status-after-effect", "lose-edit"]
+)
 def test_a_creation_that_passes_by_itself_is_made_once(job: Job, fault: str) -> None:
     """A lost answer, one with 503 before or after the effect, an edit that is gone."""
     options = {"status": 503} if "status" in fault else {}
@@ -95,7 +105,9 @@ def test_a_creation_that_passes_by_itself_is_made_once(job: Job, fault: str) -> 
 @pytest.mark.parametrize(
     "on", [CREATE, "play.tracks.update", "play.testers.update", "play.edits.commit"]
 )
-def test_a_run_that_ended_before_its_commit_is_finished_by_the_next(job: Job, on: str) -> None:
+def test_a_run_that_ended_before_its_commit_is_finished_by_the_next(
+    job: Job, on: str
+) -> None:
     """It goes on in the edit in which the track is, perhaps, already."""
     job.emulator.add_fault(on, "status", status=503, times=2)
     ended = job.run({**CREATES, "max-retries": "1"})

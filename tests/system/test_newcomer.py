@@ -34,7 +34,11 @@ def mistakes(workspace: Path, *argv: str, **variables: str) -> list[str]:
 
 
 def shell(
-    folder: Path, *argv: str, python: tuple[str, ...] = (), streams: str = "", **variables: str
+    folder: Path,
+    *argv: str,
+    python: tuple[str, ...] = (),
+    streams: str = "",
+    **variables: str,
 ) -> subprocess.CompletedProcess[str]:
     """One run as a person starts it; `python` are options of the interpreter, `streams` is what
     their shell does with its standard streams.
@@ -43,7 +47,16 @@ def shell(
     if not python and not streams and can_fork(environment):
         return fork_server().run(environment, folder, argv)
     return subprocess.run(
-        ["bash", "-c", f'"$@" {streams}', "bash", sys.executable, *python, str(ENTRYPOINT), *argv],
+        [
+            "bash",
+            "-c",
+            f'"$@" {streams}',
+            "bash",
+            sys.executable,
+            *python,
+            str(ENTRYPOINT),
+            *argv,
+        ],
         env=environment,
         cwd=folder,
         capture_output=True,
@@ -54,7 +67,11 @@ def shell(
 
 def test_a_misspelt_variable_is_not_another_tool_s(tmp_path: Path) -> None:
     """`UPLOADER_` is this program's, whatever another tool calls its inputs."""
-    environ = {"GITLAB_CI": "true", "UPLOADER_TARGET": "play", "UPLOADER_TRACK": "internal"}
+    environ = {
+        "GITLAB_CI": "true",
+        "UPLOADER_TARGET": "play",
+        "UPLOADER_TRACK": "internal",
+    }
     with pytest.raises(InputError) as caught:
         make_plan(*inputs.read({**environ, "CI_PROJECT_DIR": str(tmp_path)}, []))
     assert "Did you mean `UPLOADER_TRACKS`?" in str(caught.value)
@@ -69,7 +86,11 @@ def test_a_misspelt_variable_is_not_another_tool_s(tmp_path: Path) -> None:
     [
         ({"UPLOADER_TRACKS": "internal", "UPLOADER_FILES": "*.aab"}, ["files"]),
         (
-            {"UPLOADER_TRACKS": "internal", "UPLOADER_FILES": "*.aab", "UPLOADER_STATUS": "draft"},
+            {
+                "UPLOADER_TRACKS": "internal",
+                "UPLOADER_FILES": "*.aab",
+                "UPLOADER_STATUS": "draft",
+            },
             ["files"],
         ),
         (
@@ -80,8 +101,14 @@ def test_a_misspelt_variable_is_not_another_tool_s(tmp_path: Path) -> None:
             },
             ["files"],
         ),
-        ({"UPLOADER_TRACKS": "internal", "UPLOADER_FILE": "app.aab"}, ["UPLOADER_FILE"]),
-        ({"UPLOADER_TRACK": "internal", "UPLOADER_FILES": "*.aab"}, ["UPLOADER_TRACK", "files"]),
+        (
+            {"UPLOADER_TRACKS": "internal", "UPLOADER_FILE": "app.aab"},
+            ["UPLOADER_FILE"],
+        ),
+        (
+            {"UPLOADER_TRACK": "internal", "UPLOADER_FILES": "*.aab"},
+            ["UPLOADER_TRACK", "files"],
+        ),
         (
             {"UPLOADER_TRACK": "internal", "INPUT_RELEASEFILES": "*.aab"},
             ["UPLOADER_TRACK", "releaseFiles"],
@@ -95,7 +122,9 @@ def test_what_follows_from_a_mistake_is_no_mistake(
     them.
     """
     (tmp_path / "m.txt").write_text("# pg_map_id: 1\ncom.example.A -> a:\n")
-    assert sorted(mistakes(tmp_path, UPLOADER_TARGET="play", **variables)) == sorted(names)
+    assert sorted(mistakes(tmp_path, UPLOADER_TARGET="play", **variables)) == sorted(
+        names
+    )
 
 
 def test_options_are_inputs(tmp_path: Path) -> None:
@@ -163,14 +192,23 @@ KEYLESS = {
             {"--api-endpoint": "emulater"},
             "--api-endpoint: 'emulater' has no scheme. Did you mean `emulator`?",
         ),
-        ({"--api-endpoint": "localhost:8080"}, "--api-endpoint: 'localhost:8080' has no scheme."),
+        (
+            {"--api-endpoint": "localhost:8080"},
+            "--api-endpoint: 'localhost:8080' has no scheme.",
+        ),
         (
             {"--api-endpoint": "http://127.0.0.1:9", KEY: "key.json"},
             "was refused. Nothing listens at that address",
         ),
-        ({"--files": None, "app.aab": ""}, "arguments: did you mean `--files app.aab`?"),
+        (
+            {"--files": None, "app.aab": ""},
+            "arguments: did you mean `--files app.aab`?",
+        ),
         ({"--dry-run": "yes"}, "Accepted: `true`, `false`"),
-        ({"--files": "dist"}, "--files: `dist` is a folder. Name its files: `dist/*.aab`."),
+        (
+            {"--files": "dist"},
+            "--files: `dist` is a folder. Name its files: `dist/*.aab`.",
+        ),
         (
             {"--files": None, "--target": "play-listing-pull", "--package-name": "a.b"},
             "images-directory: is required",
@@ -182,7 +220,10 @@ KEYLESS = {
             {"--user-fraction": "0,1"},
             "--user-fraction: '0,1' is not a fraction: its decimal sign must be a point.",
         ),
-        ({"--no-commit": ""}, "--no-commit: is not an option. Did you mean `--commit=false`?"),
+        (
+            {"--no-commit": ""},
+            "--no-commit: is not an option. Did you mean `--commit=false`?",
+        ),
         (
             {"--release-notes": "New"},
             "--release-notes: is another tool's option. Use `--whats-new`.",
@@ -210,13 +251,30 @@ def test_one_mistake_is_told_in_one_line(
     (tmp_path / "dist").mkdir()
     for name in ("app.aab", "dist/app.aab"):
         specimens.make_bundle(tmp_path / name, "com.example.app", 7, "1.0")
-    (tmp_path / "key.json").write_text(json.dumps(service_account("http://127.0.0.1:9/token")))
-    usual = {"--target": "play", "--files": "app.aab", "--tracks": "internal", "--max-retries": "0"}
-    every = {name: value for name, value in {**usual, **given}.items() if value is not None}
+    (tmp_path / "key.json").write_text(
+        json.dumps(service_account("http://127.0.0.1:9/token"))
+    )
+    usual = {
+        "--target": "play",
+        "--files": "app.aab",
+        "--tracks": "internal",
+        "--max-retries": "0",
+    }
+    every = {
+        name: value for name, value in {**usual, **given}.items() if value is not None
+    }
     variables = {name: value for name, value in every.items() if name.isupper()}
-    argv = [word for pair in every.items() if pair[0] not in variables for word in pair if word]
+    argv = [
+        word
+        for pair in every.items()
+        if pair[0] not in variables
+        for word in pair
+        if word
+    ]
     ended = shell(tmp_path, *argv, python=(), **variables)
-    (told,) = (line for line in ended.stderr.splitlines() if line.startswith(("ERROR: ", "- ")))
+    (told,) = (
+        line for line in ended.stderr.splitlines() if line.startswith(("ERROR: ", "- "))
+    )
     assert words in told
     assert ("Acting as" in ended.stdout) == (given.get(KEY) == "key.json")
 
@@ -226,7 +284,9 @@ def test_one_mistake_is_told_in_one_line(
 
 def test_inputs_that_the_target_does_not_read_are_one_warning() -> None:
     """What was given for another target is named; what GitHub passes as defaults is not."""
-    defaults = {f"INPUT_{spec.name.upper()}": spec.written_default for spec in inputs.SPECS}
+    defaults = {
+        f"INPUT_{spec.name.upper()}": spec.written_default for spec in inputs.SPECS
+    }
     given = {
         "INPUT_TARGET": "drive.files.create",
         "INPUT_TRACKS": "beta",
@@ -242,10 +302,14 @@ def test_inputs_that_the_target_does_not_read_are_one_warning() -> None:
 # What else can be wrong
 
 
-def test_a_bad_line_of_the_env_file_is_a_mistake_with_its_number(tmp_path: Path) -> None:
+def test_a_bad_line_of_the_env_file_is_a_mistake_with_its_number(
+    tmp_path: Path,
+) -> None:
     """The line is counted, not shown: it may hold a secret."""
     path = tmp_path / "release.env"
-    path.write_text("UPLOADER_TARGET=play\n\nhunter2 hunter2\nUPLOADER_TRACKS=beta\n'\n")
+    path.write_text(
+        "UPLOADER_TARGET=play\n\nhunter2 hunter2\nUPLOADER_TRACKS=beta\n'\n"
+    )
     found, (problem,) = inputs.read({}, ["--env-file", str(path)])
     assert found.values == {"target": "play", "tracks": ("beta",)}
     assert problem.name == "--env-file"
@@ -256,7 +320,10 @@ def test_a_missing_module_is_named_with_the_remedy(tmp_path: Path) -> None:
     """A checkout without its dependencies says what to install, and no traceback."""
     (tmp_path / "a.txt").write_text("a")
     ended = shell(
-        tmp_path, python=("-S",), UPLOADER_TARGET="drive.files.create", UPLOADER_FILES="a.txt"
+        tmp_path,
+        python=("-S",),
+        UPLOADER_TARGET="drive.files.create",
+        UPLOADER_FILES="a.txt",
     )
     assert ended.returncode == 1, ended.stderr
     assert re.search(r"Python module \w+ is missing", ended.stderr)
@@ -289,11 +356,15 @@ def test_the_key_of_the_run_is_never_sent(tmp_path: Path, files: str) -> None:
 
 
 @pytest.mark.parametrize(("asked", "told"), [("", False), ("1", True)])
-def test_every_request_is_told_to_who_asks(tmp_path: Path, asked: str, told: bool) -> None:
+def test_every_request_is_told_to_who_asks(
+    tmp_path: Path, asked: str, told: bool
+) -> None:
     """Method, host, sizes, offsets, status and time; the path of an API call, never that of a
     session.
     """
-    specimens.make_bundle(tmp_path / "app.aab", "com.example.app", 7, "1.0", size_bytes=600_000)
+    specimens.make_bundle(
+        tmp_path / "app.aab", "com.example.app", 7, "1.0", size_bytes=600_000
+    )
     done = shell(
         tmp_path,
         RUNNER_DEBUG=asked,
@@ -307,11 +378,14 @@ def test_every_request_is_told_to_who_asks(tmp_path: Path, asked: str, told: boo
     assert bool(lines) is told
     if told:
         assert any(
-            re.search(r"POST 127\.0\.0\.1:\d+/androidpublisher/.*/edits, .* -> 200", line)
+            re.search(
+                r"POST 127\.0\.0\.1:\d+/androidpublisher/.*/edits, .* -> 200", line
+            )
             for line in lines
         )
         assert any(
-            re.search(r"(PUT|POST) 127\.0\.0\.1:\d+, 600000 bytes.* -> 201", line) for line in lines
+            re.search(r"(PUT|POST) 127\.0\.0\.1:\d+, 600000 bytes.* -> 201", line)
+            for line in lines
         )
         assert not any("upload_id" in line for line in lines)
 
@@ -320,9 +394,12 @@ def test_every_request_is_told_to_who_asks(tmp_path: Path, asked: str, told: boo
 
 
 @pytest.mark.parametrize(
-    "listener", [">&-", "2>&-", ">&- 2>&-", ">/dev/full", "| true; exit ${PIPESTATUS[0]}"]
+    "listener",
+    [">&-", "2>&-", ">&- 2>&-", ">/dev/full", "| true; exit ${PIPESTATUS[0]}"],
 )
-@pytest.mark.parametrize(("target", "code"), [("storage.objects.insert", 0), ("nothing", 2)])
+@pytest.mark.parametrize(
+    ("target", "code"), [("storage.objects.insert", 0), ("nothing", 2)]
+)
 def test_the_exit_code_is_the_same_when_nobody_listens(
     tmp_path: Path, listener: str, target: str, code: int
 ) -> None:

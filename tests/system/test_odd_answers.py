@@ -45,7 +45,12 @@ SPOILT: dict[str, dict[str, Any]] = {
 LIVE = {
     "tracks": {
         "production": [
-            {"versionCodes": ["42"], "status": "inProgress", "userFraction": 0.05, "name": "4.2"},
+            {
+                "versionCodes": ["42"],
+                "status": "inProgress",
+                "userFraction": 0.05,
+                "name": "4.2",
+            },
             {"versionCodes": ["41"], "status": "completed", "name": "4.1"},
         ],
         "alpha": [{"versionCodes": ["42"], "status": "completed", "name": "4.2"}],
@@ -70,7 +75,11 @@ RELEASE = {
 
 def fault(kind: str, *, in_place: bool) -> dict[str, Any]:
     """The fault that answers so."""
-    return {"do": "status", "status": 200, **IN_PLACE[kind]} if in_place else dict(SPOILT[kind])
+    return (
+        {"do": "status", "status": 200, **IN_PLACE[kind]}
+        if in_place
+        else dict(SPOILT[kind])
+    )
 
 
 @dataclass
@@ -90,10 +99,18 @@ class Stage:
     def prepare(self) -> None:
         """Makes what is live, and finds out what a run without faults asks and leaves."""
         self._write(
-            {"title": "Title", "short_description": "Short", "full_description": "Long"}, ("1", "2")
+            {
+                "title": "Title",
+                "short_description": "Short",
+                "full_description": "Long",
+            },
+            ("1", "2"),
         )
         assert self.run(LISTING, FakeTime()) == 0
-        self._apps, self.before = copy.deepcopy(self.job.emulator.play.apps), self.live()
+        self._apps, self.before = (
+            copy.deepcopy(self.job.emulator.play.apps),
+            self.live(),
+        )
         shutil.rmtree(self.job.workspace / "listing")
         self._write({"title": "Title 2"}, ("2", "3"))
         self._text("fr-FR", "title", "Titre")
@@ -104,7 +121,9 @@ class Stage:
         assert self.run(RELEASE, FakeTime()) == 0
         self.asked = self.live()
         requests = self.job.emulator.state()["requests"]
-        self.requests = {name: count - counted.get(name, 0) for name, count in requests.items()}
+        self.requests = {
+            name: count - counted.get(name, 0) for name, count in requests.items()
+        }
         assert self.asked != self.before
 
     def reset(self) -> None:
@@ -120,13 +139,17 @@ class Stage:
         """Everything that is live, images by their digests."""
         app = copy.deepcopy(self.job.emulator.state()["apps"][PACKAGE])
         app["images"] = {
-            place: [one["sha256"] for one in images] for place, images in app["images"].items()
+            place: [one["sha256"] for one in images]
+            for place, images in app["images"].items()
         }
         return app
 
     def run(self, inputs: dict[str, str], time: FakeTime, **more: str) -> int:
         """One run of the job; the exit code."""
-        state = {"state-dir": str(self.root / f"state-{self._runs}"), "job-summary": "false"}
+        state = {
+            "state-dir": str(self.root / f"state-{self._runs}"),
+            "job-summary": "false",
+        }
         code, self.log = self.job.run_here({**inputs, **state, **more}, time)
         return code
 
@@ -139,7 +162,9 @@ class Stage:
         code = self.run(RELEASE, FakeTime(), **more)
         told = f"{fault}: exit {code}\n{self.log}"
         assert code in (0, 75), told
-        assert self.live() == self.asked or (code == 75 and self.live() == self.before), told
+        assert self.live() == self.asked or (
+            code == 75 and self.live() == self.before
+        ), told
         self.job.emulator.faults.clear()
         if code == 75:
             assert self.run(RELEASE, FakeTime()) == 0, f"{told}\nThen:\n{self.log}"
@@ -149,10 +174,14 @@ class Stage:
     def _write(self, texts: dict[str, str], screenshots: tuple[str, ...]) -> None:
         for name, text in texts.items():
             self._text("en-US", name, text)
-        folder = self.job.workspace / "listing" / "en-US" / "images" / "phoneScreenshots"
+        folder = (
+            self.job.workspace / "listing" / "en-US" / "images" / "phoneScreenshots"
+        )
         folder.mkdir(parents=True)
         for name in screenshots:
-            specimens.make_image(folder / f"{name}.png", 1080, 1920, color=(int(name), 0, 0))
+            specimens.make_image(
+                folder / f"{name}.png", 1080, 1920, color=(int(name), 0, 0)
+            )
 
     def _text(self, language: str, name: str, text: str) -> None:
         path = self.job.workspace / "listing" / language / f"{name}.txt"
@@ -180,10 +209,17 @@ def test_any_odd_answer_is_asked_again(stage: Stage) -> None:
     """The kinds in turn, in Google's place and of Google's answer: what is quick enough to be
     looked at each time.
     """
-    answers = itertools.cycle([(kind, in_place) for kind in IN_PLACE for in_place in (True, False)])
+    answers = itertools.cycle(
+        [(kind, in_place) for kind in IN_PLACE for in_place in (True, False)]
+    )
     for number in range(1, stage.requests["any"] + 1):
         kind, in_place = next(answers)
-        assert stage.survives({"on": "any", "nth": number, **fault(kind, in_place=in_place)}) == 0
+        assert (
+            stage.survives(
+                {"on": "any", "nth": number, **fault(kind, in_place=in_place)}
+            )
+            == 0
+        )
 
 
 @pytest.mark.slow
@@ -194,13 +230,20 @@ def test_one_odd_answer_is_asked_again(stage: Stage, kind: str, in_place: bool) 
     well.
     """
     for number in range(1, stage.requests["any"] + 1):
-        assert stage.survives({"on": "any", "nth": number, **fault(kind, in_place=in_place)}) == 0
+        assert (
+            stage.survives(
+                {"on": "any", "nth": number, **fault(kind, in_place=in_place)}
+            )
+            == 0
+        )
 
 
 @pytest.mark.slow
 @WHERE
 @pytest.mark.parametrize("kind", IN_PLACE)
-def test_odd_answers_from_a_request_on_end_the_run(stage: Stage, kind: str, in_place: bool) -> None:
+def test_odd_answers_from_a_request_on_end_the_run(
+    stage: Stage, kind: str, in_place: bool
+) -> None:
     """Whatever is asked after it, nobody hears Google Play any more: 75, and the next run finishes.
 
     But for the commit, which comes last: where Google's own refusals get through, they say that it
@@ -208,7 +251,12 @@ def test_odd_answers_from_a_request_on_end_the_run(stage: Stage, kind: str, in_p
     """
     last = stage.requests["any"]
     for number in range(1, last + 1):
-        spoilt = {"on": "any", "nth": number, "times": 10_000, **fault(kind, in_place=in_place)}
+        spoilt = {
+            "on": "any",
+            "nth": number,
+            "times": 10_000,
+            **fault(kind, in_place=in_place),
+        }
         code = stage.survives(spoilt, **{"max-retries": "1"})
         assert code == 75 or number == last
 

@@ -68,7 +68,9 @@ def given(job: Job, method: str, *names: str) -> dict[str, str]:
     if PARAMS[method]:
         inputs["params"] = PARAMS[method]
     if method == "youtube.captions.insert":
-        inputs["metadata"] = '{"snippet": {"videoId": "v", "language": "de", "name": ""}}'
+        inputs["metadata"] = (
+            '{"snippet": {"videoId": "v", "language": "de", "name": ""}}'
+        )
     return inputs
 
 
@@ -195,7 +197,9 @@ def test_one_file_of_several_that_fails(job: Job) -> None:
 FAULTS: dict[str, Callable[[str], Answers]] = {
     "the upload's answer lost": lambda _: [{"on": "upload", "do": "answer-lost"}],
     "the question's answer lost": lambda get: [{"on": get, "do": "answer-lost"}],
-    "the question answered 503": lambda get: [{"on": get, "do": "status", "status": 503}],
+    "the question answered 503": lambda get: [
+        {"on": get, "do": "status", "status": 503}
+    ],
     "the question answered with a page": lambda get: [{"on": get, "do": "html"}],
     "the token expired": lambda get: [{"on": get, "do": "token-expired"}],
 }
@@ -227,7 +231,9 @@ def test_the_lost_answer_to_a_single_request_is_told(job: Job) -> None:
 
 
 @pytest.mark.parametrize("seconds", [0, 10])
-def test_a_service_that_stays_away_is_asked_until_the_deadline(job: Job, seconds: int) -> None:
+def test_a_service_that_stays_away_is_asked_until_the_deadline(
+    job: Job, seconds: int
+) -> None:
     """No question is asked for longer than is left of `wait-deadline`: 75, and the next run goes on
     where this one stopped.
     """
@@ -257,7 +263,11 @@ def test_a_service_that_comes_back_within_the_deadline_is_waited_for(job: Job) -
 @pytest.mark.parametrize(
     ("answer", "code", "what"),
     [
-        ({"done": True, "error": {"code": 7, "message": "No."}}, 4, "(PERMISSION_DENIED): No."),
+        (
+            {"done": True, "error": {"code": 7, "message": "No."}},
+            4,
+            "(PERMISSION_DENIED): No.",
+        ),
         ({"done": True, "error": {}}, 4, "it gives no reason"),
         ({"done": True, "error": {"code": 99}}, 4, "(code 99)"),
         ({"name": "accounts/1/apps/2/operations/../9"}, 4, "without the name"),
@@ -287,7 +297,9 @@ def test_an_answer_that_says_nothing_is_asked_for_again(job: Job, answer: str) -
     assert uploads(job) == 1
 
 
-def test_a_file_whose_operation_has_no_name_is_sent_again_by_the_next_run(job: Job) -> None:
+def test_a_file_whose_operation_has_no_name_is_sent_again_by_the_next_run(
+    job: Job,
+) -> None:
     """The error says so; nothing that is kept stands in the way."""
     job.emulator.add_fault("upload", "replace-body", body='{"name": "../../evil"}')
     ended = job.fail(4, given(job, CHECKS))
@@ -302,11 +314,22 @@ def test_a_file_whose_operation_has_no_name_is_sent_again_by_the_next_run(job: J
         ("chromewebstore.items.insert", {"uploadState": "LIMBO"}, "the state LIMBO"),
         (
             "chromewebstore.items.update",
-            {"uploadState": "FAILURE", "itemError": [{"error_code": "A"}, {"error_detail": "B."}]},
+            {
+                "uploadState": "FAILURE",
+                "itemError": [{"error_code": "A"}, {"error_detail": "B."}],
+            },
             "(FAILURE): A; B.",
         ),
-        ("bigquery.jobs.insert", {"status": {"errorResult": {"reason": "invalid"}}}, "invalid"),
-        ("bigquery.jobs.insert", {"id": "j", "status": {"state": "RUNNING"}}, "without the"),
+        (
+            "bigquery.jobs.insert",
+            {"status": {"errorResult": {"reason": "invalid"}}},
+            "invalid",
+        ),
+        (
+            "bigquery.jobs.insert",
+            {"id": "j", "status": {"state": "RUNNING"}},
+            "without the",
+        ),
     ],
     ids=lambda value: str(value)[:40],
 )
@@ -322,7 +345,11 @@ def test_odd_states(job: Job, method: str, answer: dict[str, Any], what: str) ->
 def test_a_video_that_was_refused_is_a_failure(job: Job) -> None:
     """The first answer is the last: the scope for uploads can't ask for more."""
     (job.workspace / "a.mp4").write_bytes(b"\0\0\0\x18ftypmp42")
-    inputs = {"target": "youtube.videos.insert", "files": "a.mp4", "params": '{"part": "status"}'}
+    inputs = {
+        "target": "youtube.videos.insert",
+        "files": "a.mp4",
+        "params": '{"part": "status"}',
+    }
     processing(job, error="emptyFile")
     ended = job.fail(4, inputs)
     assert "(failed): emptyFile" in ended.log

@@ -43,14 +43,18 @@ from uploader.services.play.plan import (
 from uploader.services.play.release_job import ReleaseJob
 from uploader.services.play.track_merge import TrackChange
 
-RECIPES = (Path(__file__).parents[2] / "docs" / "RECIPES.md").read_text(encoding="utf-8")
+RECIPES = (Path(__file__).parents[2] / "docs" / "RECIPES.md").read_text(
+    encoding="utf-8"
+)
 PUT = "play.tracks.update"
 
 
 @pytest.fixture
 def emulator() -> Iterator[Emulator]:
     """Has an app with version 47 on production."""
-    with Emulator(config={"apps": {PACKAGE: {"tracks": {"production": [LIVE]}}}}) as emulator:
+    with Emulator(
+        config={"apps": {PACKAGE: {"tracks": {"production": [LIVE]}}}}
+    ) as emulator:
         yield emulator
 
 
@@ -65,7 +69,10 @@ def live(job: Job) -> dict[str, Any]:
     """Version codes, status and fraction of all that is live, by track."""
     tracks = job.emulator.state()["tracks"].get(PACKAGE, {})
     return {
-        track: [(one["versionCodes"], one["status"], one.get("userFraction")) for one in releases]
+        track: [
+            (one["versionCodes"], one["status"], one.get("userFraction"))
+            for one in releases
+        ]
         for track, releases in tracks.items()
     }
 
@@ -74,7 +81,8 @@ def planned(ended: Ended) -> dict[str, Any]:
     """The same of what the output `plan` says that will be live."""
     return {
         change["track"]: [
-            (one["version_codes"], one["status"], one["user_fraction"]) for one in change["after"]
+            (one["version_codes"], one["status"], one["user_fraction"])
+            for one in change["after"]
         ]
         for change in json.loads(ended.outputs["plan"])["tracks"]
     }
@@ -106,9 +114,14 @@ def test_a_dry_run_shows_the_plan_and_the_release_does_exactly_that(
             diff = [re.sub("^!", "~", line) for line in diff]
             # The summary draws the store listing.
             plan = re.sub(
-                r"^(?:Store listing|Images)\n(?:  .*\n)+", "", plan_of(dry), flags=re.MULTILINE
+                r"^(?:Store listing|Images)\n(?:  .*\n)+",
+                "",
+                plan_of(dry),
+                flags=re.MULTILINE,
             )
-            shown = [line[2:] for line in plan.splitlines() if ": version code" not in line]
+            shown = [
+                line[2:] for line in plan.splitlines() if ": version code" not in line
+            ]
             signed = [
                 [line for line in lines if line[:1] in ("+", "-", "~", "=", "?")]
                 for lines in (diff, shown)
@@ -137,9 +150,14 @@ def test_the_commit_of_a_shared_edit_names_what_other_jobs_put_into_it(
         if "wear" in inputs.get("tracks", "")
         else ""
     )
-    said = [f"The commit of edit {edit} publishes: {ours}{phone}.", f"Committed edit {edit}."]
+    said = [
+        f"The commit of edit {edit} publishes: {ours}{phone}.",
+        f"Committed edit {edit}.",
+    ]
     assert [
-        line for line in ended.log.splitlines() if phone in line or line.startswith("Committed")
+        line
+        for line in ended.log.splitlines()
+        if phone in line or line.startswith("Committed")
     ] == said
     theirs = (
         "+ track production: 1.48 (48), 10 % of users, in progress, new; 1.47 (47), all users, "
@@ -157,12 +175,17 @@ def test_the_plan_comes_before_the_first_byte(job: Job) -> None:
     assert "### Changes\n" not in ended.summary
 
 
-def test_a_conflict_of_the_second_artifact_is_found_before_the_first_is_sent(job: Job) -> None:
+def test_a_conflict_of_the_second_artifact_is_found_before_the_first_is_sent(
+    job: Job,
+) -> None:
     """Version 47 is there with other bytes: 48 is not uploaded in vain."""
     specimens.make_bundle(job.workspace / "old.aab", PACKAGE, 47, "1.47")
     ended = job.fail(4, {**NEW, "files": "app.aab, old.aab"})
     assert "version code 47 with different contents" in ended.log
-    assert hashlib.sha256((job.workspace / "old.aab").read_bytes()).hexdigest() in ended.log
+    assert (
+        hashlib.sha256((job.workspace / "old.aab").read_bytes()).hexdigest()
+        in ended.log
+    )
     assert job.emulator.state()["objects"] == []
 
 
@@ -181,7 +204,9 @@ def test_after_a_refused_track_nothing_is_claimed(job: Job) -> None:
         ("app.aab", told),
         ("mapping.txt", told),
     ]
-    assert all("Too naughty." in one["error"] and not one["id"] for one in ended.results)
+    assert all(
+        "Too naughty." in one["error"] and not one["id"] for one in ended.results
+    )
     shown = [reading(row[-1]) for row in tables(ended.summary)[0][1:]]
     assert shown == [f"❌ {told}: see above"] * 2
 
@@ -196,7 +221,9 @@ def test_an_artifact_that_play_had_before_is_not_lost_with_the_edit(job: Job) ->
 
 
 @pytest.mark.slow
-def test_a_commit_of_which_nothing_is_known_is_not_called_one_that_did_not_happen(job: Job) -> None:
+def test_a_commit_of_which_nothing_is_known_is_not_called_one_that_did_not_happen(
+    job: Job,
+) -> None:
     """Its answer was lost, and so was every look at the edit: `committed` is neither true nor
     false.
     """
@@ -212,7 +239,9 @@ def test_a_commit_of_which_nothing_is_known_is_not_called_one_that_did_not_happe
 
 def test_a_dry_run_that_is_refused_has_its_plan_all_the_same(job: Job) -> None:
     """The output and the tables are there; what was uploaded into the throwaway edit is not."""
-    job.emulator.add_fault("play.edits.validate", "status", status=400, message="Not like this.")
+    job.emulator.add_fault(
+        "play.edits.validate", "status", status=400, message="Not like this."
+    )
     ended = job.fail(4, {**NEW, "dry-run": "true"})
     assert planned(ended) == {"production": [(["48"], "completed", None)]}
     assert "### Planned changes\n" in ended.summary
@@ -230,14 +259,18 @@ def test_names_and_notes_of_others_stay_on_their_lines(tmp_path: Path) -> None:
         (workspace / path).parent.mkdir(exist_ok=True)
         (workspace / path).write_text(text)
     with Emulator(config={"apps": apps}) as emulator:
-        ended = Job(workspace, emulator).run({**PRODUCTION, **WITH_NOTES, "dry-run": "true"})
+        ended = Job(workspace, emulator).run(
+            {**PRODUCTION, **WITH_NOTES, "dry-run": "true"}
+        )
     assert ended.code == 0, ended.log
     assert "  ~ x… (47): all users, completed\n" in plan_of(ended)
     assert "error" not in {command.name for command in workflow_commands(ended.log)}
     assert json.loads(ended.outputs["plan"])["tracks"][0]["before"][0]["name"] == "x…"
 
 
-def test_under_gitlab_a_plan_that_is_too_long_is_left_out_of_the_report(tmp_path: Path) -> None:
+def test_under_gitlab_a_plan_that_is_too_long_is_left_out_of_the_report(
+    tmp_path: Path,
+) -> None:
     """The report takes 5 KiB; the other outputs are in it, a warning names the one that is not, the
     log has it.
     """
@@ -259,9 +292,15 @@ def test_under_gitlab_a_plan_that_is_too_long_is_left_out_of_the_report(tmp_path
 
 def test_a_dry_run_elsewhere_has_its_steps_as_the_plan(job: Job) -> None:
     """What would be sent where, in words."""
-    ended = job.succeed({"target": "drive.files.create", "files": "app.aab", "dry-run": "true"})
+    ended = job.succeed(
+        {"target": "drive.files.create", "files": "app.aab", "dry-run": "true"}
+    )
     plan = json.loads(ended.outputs["plan"])
-    assert (plan["version"], plan["target"], plan["left_out"]) == (1, "drive.files.create", 0)
+    assert (plan["version"], plan["target"], plan["left_out"]) == (
+        1,
+        "drive.files.create",
+        0,
+    )
     assert any("app.aab" in step for step in plan["steps"])
     assert tables(ended.summary)[0] == [["Step"], *([step] for step in plan["steps"])]
     assert ended.summary.startswith(
@@ -287,10 +326,13 @@ EVERYTHING = Changes(
         )
         for number in range(300)
     ),
-    texts=tuple(TextChange(f"l{number}", "title", "old", "ä" * 4000) for number in range(300)),
+    texts=tuple(
+        TextChange(f"l{number}", "title", "old", "ä" * 4000) for number in range(300)
+    ),
     others=(OtherTrack("production", (Release(release(1)),), frozenset({"1"})),),
     images=tuple(
-        ImageChange(f"l{n}", "icon", tuple(f"{m}.png" for m in range(300))) for n in range(300)
+        ImageChange(f"l{n}", "icon", tuple(f"{m}.png" for m in range(300)))
+        for n in range(300)
     ),
 )
 

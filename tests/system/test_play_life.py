@@ -40,7 +40,9 @@ GOOD, BAD = 0.004, 0.03
 def job(job: Job) -> Job:
     """An app whose version 41 everybody has, and a bundle of version 42 in the workspace."""
     specimens.make_bundle(job.workspace / "app.aab", APP, 42, "4.2", size_bytes=100_000)
-    job.emulator.console.add_release(APP, "production", {"versionCodes": ["41"], "name": "4.1"})
+    job.emulator.console.add_release(
+        APP, "production", {"versionCodes": ["41"], "name": "4.1"}
+    )
     return job
 
 
@@ -69,7 +71,9 @@ def track(job: Job) -> str:
     """The releases on production in short."""
     found = job.emulator.state()["apps"][APP]["tracks"]["production"]
     return ", ".join(
-        " ".join([*one["versionCodes"], one["status"], str(one.get("userFraction", ""))]).strip()
+        " ".join(
+            [*one["versionCodes"], one["status"], str(one.get("userFraction", ""))]
+        ).strip()
         for one in found
     )
 
@@ -82,7 +86,9 @@ def edits(job: Job) -> tuple[int, int, int]:
 
 def annotated(ended: Ended, kind: str) -> list[str]:
     """The annotations of one kind."""
-    return [command.data for command in workflow_commands(ended.log) if command.name == kind]
+    return [
+        command.data for command in workflow_commands(ended.log) if command.name == kind
+    ]
 
 
 # --- status ---------------------------------------------------------------------------------------
@@ -106,17 +112,32 @@ def test_a_status_needs_the_package_name_alone(job: Job) -> None:
             "userFraction": 0.05,
             "lifecycle": "PUBLISHED",
         },
-        {"versionCodes": ["41"], "name": "4.1", "status": "completed", "lifecycle": "PUBLISHED"},
+        {
+            "versionCodes": ["41"],
+            "name": "4.1",
+            "status": "completed",
+            "lifecycle": "PUBLISHED",
+        },
     ]
     assert status["closed"]["releases"][0]["lifecycle"] == "DRAFT"
-    assert (ended.outputs["version-code"], ended.outputs["version-codes"]) == ("43", "43,42,41")
-    assert (ended.outputs["next-version-code"], ended.outputs["lifecycle"]) == ("44", "DRAFT")
+    assert (ended.outputs["version-code"], ended.outputs["version-codes"]) == (
+        "43",
+        "43,42,41",
+    )
+    assert (ended.outputs["next-version-code"], ended.outputs["lifecycle"]) == (
+        "44",
+        "DRAFT",
+    )
     assert edits(job) == (0, 0, 1)
     assert "closes any other edit" in ended.log
     assert annotated(ended, "warning") == []
-    assert re.search(r"^Track +Release +Users and status +Review$", ended.log, re.MULTILINE)
     assert re.search(
-        r"^production +4\.2 \(42\) +5 % of users, in progress +published$", ended.log, re.MULTILINE
+        r"^Track +Release +Users and status +Review$", ended.log, re.MULTILINE
+    )
+    assert re.search(
+        r"^production +4\.2 \(42\) +5 % of users, in progress +published$",
+        ended.log,
+        re.MULTILINE,
     )
     assert "The credentials are accepted" in ended.log
     assert "in progress" in ended.summary or "inProgress" in ended.summary
@@ -126,7 +147,9 @@ def test_a_status_needs_the_package_name_alone(job: Job) -> None:
 @pytest.mark.parametrize(
     "more", [{"dry-run": "true"}, {"wait-for": "published", "wait-deadline": "0s"}]
 )
-def test_a_status_opens_no_edit_where_it_need_not(job: Job, more: dict[str, str]) -> None:
+def test_a_status_opens_no_edit_where_it_need_not(
+    job: Job, more: dict[str, str]
+) -> None:
     """A dry run and a wait look at the list of releases alone, and say what it says."""
     rolling(job)
     ended = job.succeed({**STATUS, **more})
@@ -141,7 +164,9 @@ def test_a_status_opens_no_edit_where_it_need_not(job: Job, more: dict[str, str]
 
 def test_a_status_without_the_list_of_tracks_is_none(job: Job) -> None:
     """What can't be read is not reported as absent."""
-    job.emulator.add_fault("play.tracks.list", "status", status=403, message="No tracks for you.")
+    job.emulator.add_fault(
+        "play.tracks.list", "status", status=403, message="No tracks for you."
+    )
     ended = job.run({**STATUS, "tracks": "production"})
     assert (ended.code, edits(job)[0]) == (4, 0), ended.log
     assert "No tracks for you." in ended.log
@@ -166,11 +191,19 @@ def test_a_release_waits_for_its_review(job: Job) -> None:
     """After the commit the list is asked at growing intervals, each told in the log, until the
     review is through.
     """
-    job.emulator.lifecycle.script({APP: [{"state": "IN_REVIEW", "looks": 1}, "PUBLISHED"]})
+    job.emulator.lifecycle.script(
+        {APP: [{"state": "IN_REVIEW", "looks": 1}, "PUBLISHED"]}
+    )
     ended = job.succeed({**RELEASE, "wait-for": "published", "wait-deadline": "2s"})
-    assert (ended.outputs["lifecycle"], ended.outputs["committed"]) == ("PUBLISHED", "true")
+    assert (ended.outputs["lifecycle"], ended.outputs["committed"]) == (
+        "PUBLISHED",
+        "true",
+    )
     assert "Wait until the release is published" in ended.log
-    assert "The review has not finished (production: in review); looking again in 2 s." in ended.log
+    assert (
+        "The review has not finished (production: in review); looking again in 2 s."
+        in ended.log
+    )
     assert "Review: production: published." in ended.log
 
 
@@ -184,9 +217,16 @@ def test_a_deadline_is_75_and_the_next_run_commits_nothing(job: Job) -> None:
         "true",
         "42",
     ), first.log
-    assert "\nTrack production\n+ 4.2 (42): 1 % of users, in progress\n" in first.summary
+    assert (
+        "\nTrack production\n+ 4.2 (42): 1 % of users, in progress\n" in first.summary
+    )
     assert json.loads(first.outputs["status"])["production"]["releases"] == [
-        {"versionCodes": ["42"], "name": "4.2", "status": "inProgress", "userFraction": 0.01},
+        {
+            "versionCodes": ["42"],
+            "name": "4.2",
+            "status": "inProgress",
+            "userFraction": 0.01,
+        },
         {"versionCodes": ["41"], "name": "4.1", "status": "completed"},
     ]
     job.emulator.console.review(APP, "production", ["PUBLISHED"], code=42)
@@ -225,7 +265,10 @@ def test_a_gated_step_has_its_numbers_in_the_summary(job: Job) -> None:
         "stepped",
         "42 inProgress 0.05, 41 completed",
     ), ended.log
-    assert (ended.outputs["user-fraction"], ended.outputs["committed"]) == ("0.05", "true")
+    assert (ended.outputs["user-fraction"], ended.outputs["committed"]) == (
+        "0.05",
+        "true",
+    )
     assert "### Measurements\n\n```mermaid\n" in ended.summary
     assert re.search(
         r"^    bar \[-1, 0\.4, 0\.4, -1\]\n    bar \[-1, -1, -1, -1\]\n    line \[1\.09, ",
@@ -261,7 +304,9 @@ def test_a_bad_release_is_halted_and_stays_halted(job: Job) -> None:
     assert ended.summary.startswith(heading)
     measure(job, GOOD)
     again = job.run(GATED)
-    assert (again.code, again.outputs["decision"], edits(job)[1]) == (6, "halted", 1), again.log
+    assert (again.code, again.outputs["decision"], edits(job)[1]) == (6, "halted", 1), (
+        again.log
+    )
 
 
 @pytest.mark.parametrize(
@@ -297,7 +342,10 @@ def test_a_release_that_the_gate_halted_stays_halted_when_its_job_is_run_again(
         assert one.last_line.endswith(f"{told}.")
         assert (one.log.count(f"      {told}"), told in one.summary) == (1, True)
         assert annotated(one, "warning")[-1] == f"{told}."
-    assert (ended.outputs["committed"], ended.outputs["user-fraction"]) == ("true", "0.01")
+    assert (ended.outputs["committed"], ended.outputs["user-fraction"]) == (
+        "true",
+        "0.01",
+    )
     without_files = {
         "target": "play",
         "package-name": APP,
@@ -324,8 +372,14 @@ def test_a_release_that_the_daily_rollout_took_further_is_done(
     job.succeed({**ROLLOUT, "rollout-steps": steps})
     before = track(job)
     ended = job.succeed(RELEASE)
-    assert (track(job), edits(job)[1], ended.outputs["bytes-uploaded"]) == (before, 2, "0")
-    assert ended.last_line.endswith(f"4.2 (42) on production has progressed since: {now}.")
+    assert (track(job), edits(job)[1], ended.outputs["bytes-uploaded"]) == (
+        before,
+        2,
+        "0",
+    )
+    assert ended.last_line.endswith(
+        f"4.2 (42) on production has progressed since: {now}."
+    )
     assert ended.outputs["committed"] == "true"
 
 
@@ -348,7 +402,11 @@ def test_what_is_not_known_holds_the_rollout(job: Job, name: str) -> None:
     measure(job, GOOD)
     job.emulator.vitals.script({APP: HOLDS[name]})
     ended = job.run({**GATED, "max-retries": "0"})
-    assert (ended.code, ended.outputs["decision"], edits(job)) == (0, "held", (0, 0, 1)), ended.log
+    assert (ended.code, ended.outputs["decision"], edits(job)) == (
+        0,
+        "held",
+        (0, 0, 1),
+    ), ended.log
     assert len(annotated(ended, "warning")) == 1
 
 
@@ -356,12 +414,16 @@ def test_a_dry_run_decides_and_leaves_everything(job: Job) -> None:
     """The decision is an output; Google Play is as before."""
     rolling(job)
     ended = job.run({**ROLLOUT, "dry-run": "true"})
-    assert (ended.code, ended.outputs["decision"], edits(job)) == (0, "stepped", (0, 0, 1)), (
-        ended.log
-    )
+    assert (ended.code, ended.outputs["decision"], edits(job)) == (
+        0,
+        "stepped",
+        (0, 0, 1),
+    ), ended.log
     assert "play.tracks.update" not in job.emulator.state()["requests"]
     assert "NOTHING WAS PUBLISHED" in ended.summary
-    assert ended.summary.startswith("## 📝 Dry run: 4.2 (42) would go to 5 % of production\n")
+    assert ended.summary.startswith(
+        "## 📝 Dry run: 4.2 (42) would go to 5 % of production\n"
+    )
     plan = json.loads(ended.outputs["plan"])
     assert (plan["target"], plan["tracks"][0]["after"][0]["user_fraction"]) == (
         "play-rollout",
@@ -377,7 +439,9 @@ def test_all_mistakes_are_told_before_anything_is_sent(job: Job) -> None:
         "halt-above": "crashes 1%",
         "tracks": "beta, alpha",
     }
-    ended = job.fail(2, {**wrong, "files": "*.aab", "existing-edit-id": "7", "commit": "false"})
+    ended = job.fail(
+        2, {**wrong, "files": "*.aab", "existing-edit-id": "7", "commit": "false"}
+    )
     for name in (
         "rollout-steps",
         "halt-above",
@@ -398,7 +462,10 @@ def test_the_reporting_scope_is_asked_for_only_by_a_gate(job: Job) -> None:
     for inputs, asked in ((ROLLOUT, False), (STATUS, False), (GATED, True)):
         assert job.run(inputs).code == 0
         tokens = job.emulator.state()["tokens"]
-        assert any("playdeveloperreporting" in str(one["scopes"]) for one in tokens) == asked
+        assert (
+            any("playdeveloperreporting" in str(one["scopes"]) for one in tokens)
+            == asked
+        )
 
 
 # One fault after another, at every call of every run: what is answered, lost on the way, or undone
@@ -449,7 +516,11 @@ DAYS: list[tuple[dict[str, str], str, str]] = [
         "completed",
         "42 completed",
     ),
-    ({"play.tracks.get": "status", "play.edits.delete": "answer-lost"}, "nothing", "42 completed"),
+    (
+        {"play.tracks.get": "status", "play.edits.delete": "answer-lost"},
+        "nothing",
+        "42 completed",
+    ),
 ]
 
 
@@ -457,7 +528,9 @@ def test_the_whole_life_of_a_release(job: Job) -> None:
     """From the tag to everybody, a look a day, something wrong at every call: each day is one step
     at most.
     """
-    job.emulator.lifecycle.script({APP: [{"state": "IN_REVIEW", "seconds": DAY / 2}, "PUBLISHED"]})
+    job.emulator.lifecycle.script(
+        {APP: [{"state": "IN_REVIEW", "seconds": DAY / 2}, "PUBLISHED"]}
+    )
     add_faults(job, FIRST_DAY)
     first = job.run({**RELEASE, "wait-for": "published", "wait-deadline": "0s"})
     assert (first.code, first.outputs["committed"], track(job)) == (
@@ -472,9 +545,11 @@ def test_the_whole_life_of_a_release(job: Job) -> None:
         measure(job, GOOD)
         add_faults(job, faults)
         ended = job.run(GATED)
-        assert (ended.code, ended.outputs["decision"], track(job)) == (0, decision, after), (
-            ended.log
-        )
+        assert (ended.code, ended.outputs["decision"], track(job)) == (
+            0,
+            decision,
+            after,
+        ), ended.log
         assert job.emulator.state()["faults"]["waiting"] == []
     assert edits(job)[1] == 5
     last = job.run({**STATUS, "wait-for": "published", "wait-deadline": "0s"})

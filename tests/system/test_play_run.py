@@ -27,7 +27,9 @@ PLAY = {"target": "play", "files": "*.a*", "tracks": "internal"}
 @pytest.fixture
 def job(job: Job) -> Job:
     """A job whose workspace holds one bundle, com.example.app 42."""
-    specimens.make_bundle(job.workspace / "app.aab", "com.example.app", 42, "1.0", size_bytes=SIZE)
+    specimens.make_bundle(
+        job.workspace / "app.aab", "com.example.app", 42, "1.0", size_bytes=SIZE
+    )
     return job
 
 
@@ -63,7 +65,11 @@ def test_a_bundle_travels_to_a_committed_release(job: Job) -> None:
     assert ended.outputs["committed"] == "true"
     assert ended.outputs["edit-id"] in str(state["edits"]["committed"])
     assert ended.outputs["bytes-uploaded"] == str(SIZE)
-    assert (ended.outputs["bytes-resent"], ended.outputs["attempts"], ended.outputs["resumed"]) == (
+    assert (
+        ended.outputs["bytes-resent"],
+        ended.outputs["attempts"],
+        ended.outputs["resumed"],
+    ) == (
         "0",
         "1",
         "false",
@@ -84,7 +90,9 @@ def test_the_real_apk_survives_a_503_a_reset_and_a_partial_store(job: Job) -> No
     job.emulator.add_fault(on, "reset", nth=5, after=500_000)
     job.emulator.add_fault(on, "short-store", nth=7, stored=512 * 1024)
     sharing = {"target": "play-internal-sharing", "files": "*.apk"}
-    ended = job.succeed({**sharing, "chunk-size": "1MiB", "allow-outside-workspace": "true"})
+    ended = job.succeed(
+        {**sharing, "chunk-size": "1MiB", "allow-outside-workspace": "true"}
+    )
     assert fired(job) == ["status", "reset", "short-store"]
     assert stored(job) == [file(apk)]
     assert ended.results[0]["sha256"] == file(apk)[1]
@@ -128,11 +136,24 @@ FAULTS: dict[str, dict[str, Any]] = {
     },
     "308 without Range": {"on": "resumable.put", "do": "no-range", "nth": 2},
     "answer lost after completion": {"on": "resumable.final", "do": "answer-lost"},
-    "error after completion": {"on": "resumable.final", "do": "status-after-effect", "status": 503},
+    "error after completion": {
+        "on": "resumable.final",
+        "do": "status-after-effect",
+        "status": 503,
+    },
     "stall": {"on": "resumable.put", "do": "stall", "after": 300_000, "seconds": 3},
-    "slow answer to the last byte": {"on": "resumable.final", "do": "slow-answer", "seconds": 3},
+    "slow answer to the last byte": {
+        "on": "resumable.final",
+        "do": "slow-answer",
+        "seconds": 3,
+    },
     "session lost 404": {"on": "resumable.put", "do": "session-lost", "nth": 4},
-    "session lost 410": {"on": "resumable.put", "do": "session-lost", "status": 410, "nth": 4},
+    "session lost 410": {
+        "on": "resumable.put",
+        "do": "session-lost",
+        "status": 410,
+        "nth": 4,
+    },
     "token expired": {"on": "resumable.put", "do": "token-expired", "nth": 2},
     "commit answered by a stranger": {
         "on": "play.edits.commit",
@@ -154,7 +175,10 @@ def test_every_fault_alone_is_survived(job: Job, name: str) -> None:
     ended = job.succeed({**PLAY, "chunk-size": "1MiB", "stall-timeout": "1s"})
     assert fired(job) == [fault["do"]]
     assert stored(job) == [file(job.workspace / "app.aab")]
-    assert (ended.outputs["committed"], len(job.emulator.state()["edits"]["committed"])) == (
+    assert (
+        ended.outputs["committed"],
+        len(job.emulator.state()["edits"]["committed"]),
+    ) == (
         "true",
         1,
     )
@@ -165,7 +189,12 @@ def test_a_gibibyte_needs_little_memory(job: Job) -> None:
     """A sparse bundle of 1 GiB goes through with less than 80 MB of resident memory."""
     (job.workspace / "app.aab").unlink()
     specimens.make_bundle(
-        job.workspace / "huge.aab", "com.example.app", 43, "1.0", size_bytes=1 << 30, sparse=True
+        job.workspace / "huge.aab",
+        "com.example.app",
+        43,
+        "1.0",
+        size_bytes=1 << 30,
+        sparse=True,
     )
     ended = replace(job, fresh=True).succeed(PLAY)
     assert stored(job)[0][0] == 1 << 30
@@ -184,11 +213,15 @@ def test_commit_false_leaves_the_edit_open_and_says_its_id(job: Job) -> None:
     assert "the app's library of bundles" in ended.log
     assert first.outputs["edit-id"] in str(job.emulator.state()["edits"]["open"])
     second = job.run({**PLAY, "existing-edit-id": first.outputs["edit-id"]})
-    assert (second.code, second.outputs["edit-id"]) == (0, first.outputs["edit-id"]), second.log
+    assert (second.code, second.outputs["edit-id"]) == (0, first.outputs["edit-id"]), (
+        second.log
+    )
     assert len(stored(job)) == 1
 
 
-@pytest.mark.parametrize("commit", [{}, {"commit": "false"}], ids=["commits", "commit-false"])
+@pytest.mark.parametrize(
+    "commit", [{}, {"commit": "false"}], ids=["commits", "commit-false"]
+)
 def test_a_run_in_a_shared_edit_that_is_committed_by_now_is_done(
     job: Job, commit: dict[str, str]
 ) -> None:
@@ -202,10 +235,16 @@ def test_a_run_in_a_shared_edit_that_is_committed_by_now_is_done(
     who = "by another job or an earlier run"
     told = f"of com.example.app is committed already, {who}, with 1.0 (42) on internal."
     assert again.last_line.endswith(f"Edit {first.outputs['edit-id']} {told}")
-    assert (again.outputs["committed"], again.outputs["version-codes"]) == ("true", "42")
+    assert (again.outputs["committed"], again.outputs["version-codes"]) == (
+        "true",
+        "42",
+    )
     assert (len(stored(job)), len(job.emulator.state()["edits"]["committed"])) == (1, 1)
     late = job.fail(4, {**PLAY, **edit, "tracks": "beta"})
-    assert (late.outputs["failure"], late.outputs.get("committed", "")) == ("edit-committed", "")
+    assert (late.outputs["failure"], late.outputs.get("committed", "")) == (
+        "edit-committed",
+        "",
+    )
 
 
 def test_a_login_that_fails_leaves_the_edit_of_the_run_before_told(job: Job) -> None:
@@ -229,11 +268,16 @@ def test_a_refusal_deletes_the_edit_and_keeps_the_words(job: Job) -> None:
     is gone.
     """
     job.emulator.add_fault(
-        "play.tracks.update", "status", status=400, message="Release notes are too naughty."
+        "play.tracks.update",
+        "status",
+        status=400,
+        message="Release notes are too naughty.",
     )
     ended = job.run(PLAY)
     state = job.emulator.state()
-    errors = [command for command in workflow_commands(ended.log) if command.name == "error"]
+    errors = [
+        command for command in workflow_commands(ended.log) if command.name == "error"
+    ]
     assert ended.code == 4
     assert len(errors) == 1
     assert "Release notes are too naughty." in errors[0].data
@@ -265,7 +309,9 @@ def test_a_fresh_checkout_is_known_by_its_bytes(job: Job, same: bool) -> None:
     upload goes on.
     """
     job.emulator.add_fault("resumable.put", "stall", after=2 * MIB, seconds=30)
-    job.start(PLAY).when(lambda state: bool(state["faults"]["fired"])).send(signal.SIGTERM).end()
+    job.start(PLAY).when(lambda state: bool(state["faults"]["fired"])).send(
+        signal.SIGTERM
+    ).end()
     bundle = job.workspace / "app.aab"
     content = bytearray(bundle.read_bytes())
     # in the middle, where neither the manifest nor the archive's end is
@@ -274,7 +320,9 @@ def test_a_fresh_checkout_is_known_by_its_bytes(job: Job, same: bool) -> None:
     bundle.write_bytes(content)
     os.utime(bundle, (1_700_000_000, 1_700_000_000))
     again = job.run(PLAY)
-    assert (again.code, again.outputs["resumed"]) == (0, "true" if same else "false"), again.log
+    assert (again.code, again.outputs["resumed"]) == (0, "true" if same else "false"), (
+        again.log
+    )
     assert stored(job) == [file(bundle)]
 
 
@@ -284,7 +332,12 @@ def listed(job: Job) -> dict[str, str]:
     (job.workspace / "mapping.txt").write_text("a.B -> c:\n")
     for number in "12":
         image = (
-            job.workspace / "listing" / "en-US" / "images" / "phoneScreenshots" / f"{number}.png"
+            job.workspace
+            / "listing"
+            / "en-US"
+            / "images"
+            / "phoneScreenshots"
+            / f"{number}.png"
         )
         image.parent.mkdir(parents=True, exist_ok=True)
         specimens.make_image(image, 1080, 1919 + int(number))
@@ -316,10 +369,15 @@ def test_what_was_lost_with_an_edit_is_no_result(
     unsent = 2 * sizes - int(ended.outputs["bytes-uploaded"])
     assert unsent in (0, (job.workspace / "mapping.txt").stat().st_size)
     assert ended.outputs["attempts"] in ("7", "8")
-    assert (ended.outputs["ids"], len(job.emulator.state()["edits"]["committed"])) == ("42", 1)
+    assert (ended.outputs["ids"], len(job.emulator.state()["edits"]["committed"])) == (
+        "42",
+        1,
+    )
 
 
-def test_images_that_were_lost_with_an_edit_have_no_ids(job: Job, listed: dict[str, str]) -> None:
+def test_images_that_were_lost_with_an_edit_have_no_ids(
+    job: Job, listed: dict[str, str]
+) -> None:
     """A listing alone has the ids of its images, each once."""
     job.emulator.add_fault("play.edits.commit", "lose-edit")
     ended = job.succeed(
@@ -339,16 +397,24 @@ def test_images_that_were_lost_with_an_edit_have_no_ids(job: Job, listed: dict[s
     assert all(one["id"] in json.dumps(live) for one in ended.results)
 
 
-def test_what_a_lost_commit_brought_keeps_its_results(job: Job, listed: dict[str, str]) -> None:
+def test_what_a_lost_commit_brought_keeps_its_results(
+    job: Job, listed: dict[str, str]
+) -> None:
     """The fresh edit has it already: the object of each file is that of its upload, and there is no
     second one.
     """
     job.emulator.add_fault("play.edits.commit", "status-after-effect", status=503)
-    job.emulator.add_fault("play.edits.get", "status", status=404, message="Edit not found.")
+    job.emulator.add_fault(
+        "play.edits.get", "status", status=404, message="Edit not found."
+    )
     ended = job.succeed(listed)
     assert [one["path"] for one in ended.results] == FILES
     assert [(one["error"], one["attempts"]) for one in ended.results] == [("", 1)] * 4
-    assert (ended.outputs["ids"], ended.outputs["attempts"], ended.outputs["committed"]) == (
+    assert (
+        ended.outputs["ids"],
+        ended.outputs["attempts"],
+        ended.outputs["committed"],
+    ) == (
         "42",
         "4",
         "true",

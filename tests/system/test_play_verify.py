@@ -70,7 +70,10 @@ def left(job: Job) -> list[str]:
     """
     files = [path.name for path in job.workspace.rglob("*") if path.is_file()]
     temporary = Path(job.environment({})["RUNNER_TEMP"])
-    others = {path.name for path in temporary.iterdir()} - {"_temp", job.state_folder.name}
+    others = {path.name for path in temporary.iterdir()} - {
+        "_temp",
+        job.state_folder.name,
+    }
     return sorted(files) + sorted(others)
 
 
@@ -135,7 +138,9 @@ def test_a_lost_answer_is_asked_for_again(released: Job, on: str, fault: str) ->
 
 
 @generating()
-@pytest.mark.parametrize(("on", "nth"), [(LIST, 1), (DOWNLOAD, 1), (DOWNLOAD, 4), (DOWNLOAD, 7)])
+@pytest.mark.parametrize(
+    ("on", "nth"), [(LIST, 1), (DOWNLOAD, 1), (DOWNLOAD, 4), (DOWNLOAD, 7)]
+)
 @pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGTERM], ids=["kill", "term"])
 def test_a_run_that_ends_at_a_request_can_be_repeated(
     released: Job, on: str, nth: int, sent: signal.Signals
@@ -227,7 +232,9 @@ def test_an_apk_is_no_bundle(job: Job) -> None:
     assert "files: " in job.fail(2, VERIFY).log
 
 
-DENIED = '{"error": {"code": 403, "message": "You may not.", "status": "PERMISSION_DENIED"}}'
+DENIED = (
+    '{"error": {"code": 403, "message": "You may not.", "status": "PERMISSION_DENIED"}}'
+)
 
 
 @generating()
@@ -236,17 +243,25 @@ def test_a_refusal_of_unusual_words_is_about_permissions(released: Job) -> None:
     ended = released.fail(3, VERIFY)
     assert ended.outputs["failure"] == "permission-denied"
     assert ended.summary.startswith("## ❌ Not compared: the account is not permitted")
-    assert "let the account release this app to testing tracks or to production" in ended.log
+    assert (
+        "let the account release this app to testing tracks or to production"
+        in ended.log
+    )
 
 
 @pytest.mark.parametrize("count", [1, 2])
-def test_a_refusal_advises_the_same_for_one_app_and_for_several(several: Job, count: int) -> None:
+def test_a_refusal_advises_the_same_for_one_app_and_for_several(
+    several: Job, count: int
+) -> None:
     several.succeed({**SEVERAL, "verify": "false"})
     for nth in range(1, 4):
         several.emulator.add_fault(LIST, "status", status=403, body=DENIED, nth=nth)
     files = ["*.aab", "a.aab"][count % 2]
     ended = several.fail(3, {**VERIFY, "files": files})
-    assert "let the account release this app to testing tracks or to production" in ended.log
+    assert (
+        "let the account release this app to testing tracks or to production"
+        in ended.log
+    )
 
 
 # After a release
@@ -260,7 +275,10 @@ def test_what_fails_after_the_commit_says_that_the_release_stays(job: Job) -> No
     ended = job.fail(4, {**PLAY, "verify": "true"})
     assert ended.outputs["committed"] == "true"
     told = ended.log.splitlines()[-1]
-    assert "The release is live; only its comparison with what Google Play serves failed" in told
+    assert (
+        "The release is live; only its comparison with what Google Play serves failed"
+        in told
+    )
     assert "by hand" not in told
     assert "Run again with `target: play-verify`, which uploads nothing" in told
     assert ended.summary.startswith("## ❌ Live, but not compared: ")
@@ -300,7 +318,10 @@ def test_a_release_can_require_that_it_is_not_protected(job: Job) -> None:
     required = {**PLAY, "verify": "true", "require-unprotected": "true"}
     ended = job.fail(6, required)
     assert ended.outputs["failure"] == "served-protected"
-    assert (ended.outputs["served"], ended.outputs["committed"]) == ("protected", "true")
+    assert (ended.outputs["served"], ended.outputs["committed"]) == (
+        "protected",
+        "true",
+    )
     assert job.succeed({**PLAY, "verify": "true"}).outputs["served"] == "protected"
 
 
@@ -311,7 +332,9 @@ def test_protection_can_not_be_judged_where_nothing_is_compared(job: Job) -> Non
 
 
 @generating()
-def test_what_can_not_be_compared_is_a_mistake_before_anything_is_sent(job: Job) -> None:
+def test_what_can_not_be_compared_is_a_mistake_before_anything_is_sent(
+    job: Job,
+) -> None:
     ended = job.fail(2, {**PLAY, "verify": "true", "commit": "false"})
     assert "verify: no bundle is committed" in ended.log
     assert job.emulator.state()["requests"] == {}
@@ -321,7 +344,10 @@ def test_what_can_not_be_compared_is_a_mistake_before_anything_is_sent(job: Job)
 def test_a_rehearsed_release_is_compared_with_the_rehearsal(job: Job) -> None:
     ended = job.succeed({**PLAY, "verify": "true", "api-endpoint": "emulator"})
     assert ended.outputs["served"] == "same"
-    assert "no release to compare" in job.fail(2, {**VERIFY, "api-endpoint": "emulator"}).log
+    assert (
+        "no release to compare"
+        in job.fail(2, {**VERIFY, "api-endpoint": "emulator"}).log
+    )
 
 
 # Several apps
@@ -371,7 +397,11 @@ def test_each_of_several_apps_is_compared(several: Job, target: str) -> None:
     assert ended.outputs["version-codes"] == "42,43,44"
     expected = [(PHONE, 43, "same"), (PHONE, 44, "same"), (WATCH, 42, "same")]
     assert compared(several) == expected
-    words = "; what is served: same |" if target == "play" else f"{WATCH} 42: the same as built"
+    words = (
+        "; what is served: same |"
+        if target == "play"
+        else f"{WATCH} 42: the same as built"
+    )
     assert words in ended.summary
 
 
@@ -384,7 +414,10 @@ def test_the_worst_of_several_apps_ends_the_run(several: Job, target: str) -> No
     ended = several.fail(6, SEVERAL)
     if target == "play-verify":
         ended = several.fail(6, VERIFY)
-    assert (ended.outputs["served"], ended.outputs["failure"]) == ("changed", "served-changed")
+    assert (ended.outputs["served"], ended.outputs["failure"]) == (
+        "changed",
+        "served-changed",
+    )
     assert served_of(ended) == {
         PHONE: ("", "apks-not-generated"),
         WATCH: ("changed", "served-changed"),
@@ -395,13 +428,18 @@ def test_the_worst_of_several_apps_ends_the_run(several: Job, target: str) -> No
 
 
 @pytest.mark.parametrize("target", ["play", "play-verify"])
-def test_an_app_that_was_not_compared_leaves_the_result_open(several: Job, target: str) -> None:
+def test_an_app_that_was_not_compared_leaves_the_result_open(
+    several: Job, target: str
+) -> None:
     """The others are compared, and the next run finds the rest."""
     several.emulator.config.generated_apks[WATCH] = {"never": True}
     ended = several.fail(75, SEVERAL)
     if target == "play-verify":
         ended = several.fail(75, VERIFY)
-    assert (ended.outputs["served"], ended.outputs["failure"]) == ("", "apks-not-generated")
+    assert (ended.outputs["served"], ended.outputs["failure"]) == (
+        "",
+        "apks-not-generated",
+    )
     assert served_of(ended) == {PHONE: ("same", ""), WATCH: ("", "apks-not-generated")}
     assert WATCH in ended.log.splitlines()[-1]
     assert "served-file" not in ended.outputs or not ended.outputs["served-file"]
@@ -410,7 +448,9 @@ def test_an_app_that_was_not_compared_leaves_the_result_open(several: Job, targe
     assert several.succeed(VERIFY).outputs["served"] == "same"
 
 
-def test_a_bundle_of_one_app_that_was_not_compared_leaves_the_result_open(several: Job) -> None:
+def test_a_bundle_of_one_app_that_was_not_compared_leaves_the_result_open(
+    several: Job,
+) -> None:
     """As with several apps: there is no statement of the others."""
     several.succeed({**SEVERAL, "verify": "false"})
     (several.workspace / "a.aab").unlink()
@@ -426,4 +466,7 @@ def test_protection_of_one_app_counts_where_it_may_not_be(several: Job) -> None:
     assert ended.outputs["served"] == "protected"
     assert served_of(ended) == {PHONE: ("protected", ""), WATCH: ("same", "")}
     ended = several.fail(6, {**VERIFY, "require-unprotected": "true"})
-    assert served_of(ended) == {PHONE: ("protected", "served-protected"), WATCH: ("same", "")}
+    assert served_of(ended) == {
+        PHONE: ("protected", "served-protected"),
+        WATCH: ("same", ""),
+    }

@@ -74,13 +74,17 @@ def test_an_empty_folder_of_screenshots_removes_none(job: Job) -> None:
     """The place is named with what it has."""
     for path in (job.workspace / SCREENS.format("en-US")).iterdir():
         path.unlink()
-    assert "images-prune: en-US phoneScreenshots would be left empty" in refused(job).log
+    assert (
+        "images-prune: en-US phoneScreenshots would be left empty" in refused(job).log
+    )
 
 
 def test_git_lfs_pointers_in_the_place_of_images_are_told_as_such(job: Job) -> None:
     """With or without pruning."""
     pointer = (
-        "version https://git-lfs.github.com/spec/v1\noid sha256:" + "0" * 64 + "\nsize 12345\n"
+        "version https://git-lfs.github.com/spec/v1\noid sha256:"
+        + "0" * 64
+        + "\nsize 12345\n"
     )
     for path in (job.workspace / "listing").rglob("*.png"):
         path.write_text(pointer)

@@ -25,7 +25,11 @@ from uploader.services.play.reach import check_upgrade
 from uploader.services.play.track_merge import TrackChange
 
 DRY = {"dry-run": "true"}
-WATCH, TELEVISION, CAR = "hardware.type.watch", "software.leanback", "hardware.type.automotive"
+WATCH, TELEVISION, CAR = (
+    "hardware.type.watch",
+    "software.leanback",
+    "hardware.type.automotive",
+)
 Live = Callable[..., Job]
 
 
@@ -36,16 +40,24 @@ def live(begin: Callable[..., Job]) -> Live:
 
 
 def send(
-    job: Job, code: int, tracks: str, more: Mapping[str, str] = DRY, build: Build = RELEASE_BUILD
+    job: Job,
+    code: int,
+    tracks: str,
+    more: Mapping[str, str] = DRY,
+    build: Build = RELEASE_BUILD,
 ) -> Ended:
     """A release of one bundle; a dry run unless other inputs are given."""
-    specimens.make_bundle(job.workspace / "app.aab", PACKAGE, code, f"1.{code}", build=build)
+    specimens.make_bundle(
+        job.workspace / "app.aab", PACKAGE, code, f"1.{code}", build=build
+    )
     return job.run({"target": "play", "files": "app.aab", "tracks": tracks, **more})
 
 
 def build(features: Mapping[str, bool]) -> Build:
     """For devices with these features, each with whether it is required."""
-    return Build(features={f"android.{name}": required for name, required in features.items()})
+    return Build(
+        features={f"android.{name}": required for name, required in features.items()}
+    )
 
 
 def plan(ended: Ended) -> dict[str, Any]:
@@ -70,7 +82,9 @@ def test_a_version_that_nobody_would_be_offered_is_refused(
     assert ended.outputs["failure"] == "no-upgrade-path"
     state = job.emulator.state()
     assert (state["objects"], state["edits"]["open"]) == ([], [])
-    sessions = [(session["state"], session["bytes_received"]) for session in state["sessions"]]
+    sessions = [
+        (session["state"], session["bytes_received"]) for session in state["sessions"]
+    ]
     assert sessions == [("cancelled", 0)]
 
 
@@ -97,7 +111,10 @@ def test_what_google_play_accepts_goes_through(
 
 RELEASES = st.lists(
     st.builds(
-        lambda codes, status: {"versionCodes": sorted(map(str, codes)), "status": status},
+        lambda codes, status: {
+            "versionCodes": sorted(map(str, codes)),
+            "status": status,
+        },
         st.sets(st.integers(1, 6), max_size=3),
         st.sampled_from(("completed", "inProgress", "halted", "draft")),
     ),
@@ -108,7 +125,9 @@ RELEASES = st.lists(
 @pytest.mark.slow
 @settings(max_examples=500)
 @given(RELEASES, RELEASES.filter(bool))
-def test_a_refusal_is_one_of_google_plays_own(there: list[Any], wanted: list[Any]) -> None:
+def test_a_refusal_is_one_of_google_plays_own(
+    there: list[Any], wanted: list[Any]
+) -> None:
     """Whatever a console holds: nothing is refused that the rule as Google Play has it accepts."""
     before = tuple(Release.from_json(entry) for entry in there)
     after = tuple(Release.from_json(entry) for entry in wanted)
@@ -173,7 +192,12 @@ def test_a_version_that_a_more_open_track_has_is_told(live: Live) -> None:
         ({"production": [release(40)]}, "internal"),
         ({"internal": [release(50)]}, "production"),
         (
-            {"production": [release(40), release(50, status="inProgress", userFraction=0.1)]},
+            {
+                "production": [
+                    release(40),
+                    release(50, status="inProgress", userFraction=0.1),
+                ]
+            },
             "internal",
         ),
         ({"wear:production": [release(50)]}, "internal"),
@@ -206,8 +230,13 @@ def test_a_staged_first_release_on_production_is_warned_of(
     dry = send(job, 45, "production", {**DRY, "user-fraction": "5%"})
     assert dry.code == 0, dry.log
     (sentence,) = plan(dry)["reach"]
-    assert sentence.startswith("the first release on production goes to all users, not to 5 %")
-    assert "::warning::The first release on production goes to all users, not to 5 %" in dry.log
+    assert sentence.startswith(
+        "the first release on production goes to all users, not to 5 %"
+    )
+    assert (
+        "::warning::The first release on production goes to all users, not to 5 %"
+        in dry.log
+    )
     assert "leave out `user-fraction` and `status` for this one" in dry.log
     real = send(job, 45, "production", {"user-fraction": "5%"})
     assert "production has no completed release" in real.summary
@@ -226,7 +255,13 @@ def test_a_staged_first_release_on_production_is_warned_of(
         ([], "production", {"status": "draft"}),
         ([], "beta", {"user-fraction": "5%"}),
     ],
-    ids=["an update", "after a staged release", "all users", "a draft", "a testing track"],
+    ids=[
+        "an update",
+        "after a staged release",
+        "all users",
+        "a draft",
+        "a testing track",
+    ],
 )
 def test_nothing_is_said_of_a_first_release_where_there_is_none(
     live: Live, there: list[Any], track: str, more: dict[str, str]
@@ -244,7 +279,11 @@ def test_nothing_is_said_of_a_first_release_where_there_is_none(
     [
         ("wear:production", {}, "`production`"),
         ("tv:beta", {WATCH: True}, "`wear:beta`"),
-        ("wear:prod", {}, "wear:prod: did you mean `wear:production`? wear:prod is for watches"),
+        (
+            "wear:prod",
+            {},
+            "wear:prod: did you mean `wear:production`? wear:prod is for watches",
+        ),
         ("wear:prod", {}, "Accepted: `production`, or a build for watches"),
         ("automotive:internal", {TELEVISION: False}, "`tv:internal`"),
     ],
@@ -266,7 +305,11 @@ def test_a_build_for_other_devices_is_refused_offline(
         ("wear:production", {WATCH: True}, False),
         ("tv:beta", {TELEVISION: False}, False),
         ("automotive:internal", {CAR: True}, False),
-        ("production", {TELEVISION: False}, False),  # one build for phones and televisions
+        (
+            "production",
+            {TELEVISION: False},
+            False,
+        ),  # one build for phones and televisions
         ("production", {WATCH: True}, True),
         # a form factor that is not known here is Google Play's to judge
         ("xr:production", {}, False),
@@ -282,7 +325,9 @@ def test_a_build_for_the_devices_of_its_track_goes_through(
     assert ("app.aab is for watches only" in ended.log) == warned
 
 
-def test_a_higher_minimum_api_level_is_told_from_what_the_job_released(live: Live) -> None:
+def test_a_higher_minimum_api_level_is_told_from_what_the_job_released(
+    live: Live,
+) -> None:
     """A state folder that is kept knows the level of the release that is replaced; of any other
     nothing is claimed.
     """
@@ -291,7 +336,9 @@ def test_a_higher_minimum_api_level_is_told_from_what_the_job_released(live: Liv
     first = send(job, 45, "production", state, Build(min_sdk=21))
     second = send(job, 46, "production", {**DRY, **state}, Build(min_sdk=24))
     assert (first.code, second.code) == (0, 0), second.log
-    assert plan(second)["reach"] == ["devices with API level 21 to 23 stay on 45 on production"]
+    assert plan(second)["reach"] == [
+        "devices with API level 21 to 23 stay on 45 on production"
+    ]
     assert "stay on" not in first.log
 
 
@@ -303,7 +350,10 @@ def test_testers_are_replaced_in_the_same_edit(live: Live) -> None:
     job = live(alpha=[release(44)])
     groups = {"testers": "QA@example.com, beta@example.com"}
     assert (
-        send(job, 45, "alpha, production", {"testers": "old@example.com, qa@example.com"}).code == 0
+        send(
+            job, 45, "alpha, production", {"testers": "old@example.com, qa@example.com"}
+        ).code
+        == 0
     )
     dry = send(job, 46, "alpha", {**groups, **DRY})
     [change] = plan(dry)["testers"]
@@ -319,7 +369,9 @@ def test_testers_are_replaced_in_the_same_edit(live: Live) -> None:
     again = send(job, 46, "alpha", groups)
     assert again.code == 0, again.log
     state = job.emulator.state()
-    assert state["apps"][PACKAGE]["testers"] == {"alpha": ["qa@example.com", "beta@example.com"]}
+    assert state["apps"][PACKAGE]["testers"] == {
+        "alpha": ["qa@example.com", "beta@example.com"]
+    }
     # one of them in the dry run
     assert state["requests"]["androidpublisher.edits.testers.update"] == 3
 
@@ -328,11 +380,18 @@ def test_testers_alone_need_no_release(live: Live) -> None:
     """The track keeps what it has."""
     job = live(alpha=[release(44)])
     job.succeed(
-        {"target": "play", "package-name": PACKAGE, "tracks": "alpha", "testers": "qa@example.com"}
+        {
+            "target": "play",
+            "package-name": PACKAGE,
+            "tracks": "alpha",
+            "testers": "qa@example.com",
+        }
     )
     state = job.emulator.state()
     assert state["apps"][PACKAGE]["testers"] == {"alpha": ["qa@example.com"]}
-    assert [one["versionCodes"] for one in state["tracks"][PACKAGE]["alpha"]] == [["44"]]
+    assert [one["versionCodes"] for one in state["tracks"][PACKAGE]["alpha"]] == [
+        ["44"]
+    ]
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,9 @@ def test_the_emulator_inside_a_run_tells_nobody_else_its_state(job: Job) -> None
     ("login", "words"),
     [
         pytest.param({"credentials": TWICE}, "base64 of base64", id="encoded twice"),
-        pytest.param({"credentials": "key.json"}, "there is no file `key.json`", id="no file"),
+        pytest.param(
+            {"credentials": "key.json"}, "there is no file `key.json`", id="no file"
+        ),
         pytest.param(
             {"credentials": "", "service-account": "a@p.iam.gserviceaccount.com"},
             "given without `workload-identity-provider`",
@@ -140,7 +142,9 @@ def test_a_rehearsal_claims_no_deed_in_play(job: Job, more: dict[str, str]) -> N
     ended = rehearsed(job, {**PLAY, **more})
     assert ended.code == 0, ended.log
     everything = ended.log + ended.summary + ended.outputs.get("plan", "")
-    said = [line for line in everything.splitlines() if any(deed in line for deed in DEEDS)]
+    said = [
+        line for line in everything.splitlines() if any(deed in line for deed in DEEDS)
+    ]
     if "dry-run" in more:
         assert said == []
         outcome = "In the emulator: com.example.app 1.0 (42) passed the validation."
@@ -149,7 +153,10 @@ def test_a_rehearsal_claims_no_deed_in_play(job: Job, more: dict[str, str]) -> N
         assert [re.sub("[0-9]+", "1", line) for line in said] == [
             "Committed edit 1 in the emulator."
         ]
-    assert (ended.outputs["committed"], ended.outputs.get("sent-for-review", "")) == ("false", "")
+    assert (ended.outputs["committed"], ended.outputs.get("sent-for-review", "")) == (
+        "false",
+        "",
+    )
     assert TO_SEND not in everything
 
 
@@ -227,7 +234,8 @@ def test_what_is_there_already_can_be_rehearsed(
 
 
 @pytest.mark.parametrize(
-    "more", [{}, {"changes-not-sent-for-review": "true"}, {"version-codes-to-retain": "7"}]
+    "more",
+    [{}, {"changes-not-sent-for-review": "true"}, {"version-codes-to-retain": "7"}],
 )
 def test_a_rehearsed_rollout_makes_its_step(job: Job, more: dict[str, str]) -> None:
     """The gate finds healthy days of the release in progress, and nothing is said to be
@@ -279,10 +287,17 @@ def test_what_waits_for_a_person_is_never_called_released(job: Job, asked: str) 
     """
     job.emulator.config.review = "manual"
     ended = job.succeed({**PLAY, "changes-not-sent-for-review": asked})
-    assert (ended.outputs["committed"], ended.outputs["sent-for-review"]) == ("true", "false")
-    last = f"com.example.app 1.0 (42) on production (all users, completed) is {TO_SEND}."
+    assert (ended.outputs["committed"], ended.outputs["sent-for-review"]) == (
+        "true",
+        "false",
+    )
+    last = (
+        f"com.example.app 1.0 (42) on production (all users, completed) is {TO_SEND}."
+    )
     assert ended.last_line == last
-    assert f"## ⚠️ {last.removeprefix('com.example.app ').rstrip('.')}\n" in ended.summary
+    assert (
+        f"## ⚠️ {last.removeprefix('com.example.app ').rstrip('.')}\n" in ended.summary
+    )
     assert (
         f"::warning::com.example.app: {TO_SEND}, under Publishing overview: "
         "https://play.google.com/"
@@ -294,13 +309,19 @@ def test_what_went_into_the_review_is_told_by_the_output(job: Job) -> None:
     """A second run commits nothing, so it does not know."""
     assert job.run(PLAY).outputs["sent-for-review"] == "true"
     again = job.run(PLAY)
-    assert (again.outputs["committed"], again.outputs.get("sent-for-review", "")) == ("true", "")
+    assert (again.outputs["committed"], again.outputs.get("sent-for-review", "")) == (
+        "true",
+        "",
+    )
 
 
 def test_a_draft_waits_for_a_person(job: Job) -> None:
     """Nobody reviews it before it is rolled out."""
     ended = job.run({**PLAY, "status": "draft"})
-    assert (ended.outputs["sent-for-review"], "as a draft" in ended.summary) == ("false", True)
+    assert (ended.outputs["sent-for-review"], "as a draft" in ended.summary) == (
+        "false",
+        True,
+    )
 
 
 def test_a_step_that_waits_for_a_person_is_told_by_the_output(job: Job) -> None:
@@ -308,10 +329,13 @@ def test_a_step_that_waits_for_a_person_is_told_by_the_output(job: Job) -> None:
     job.emulator.config.review = "manual"
     release = {"versionCodes": ["42"], "status": "inProgress", "userFraction": 0.1}
     job.emulator.console.add_release("com.example.app", "production", release)
-    ended = job.run({name: value for name, value in ROLLOUT.items() if name != "halt-above"})
-    assert (ended.outputs["decision"], ended.outputs["sent-for-review"]) == ("stepped", "false"), (
-        ended.log
+    ended = job.run(
+        {name: value for name, value in ROLLOUT.items() if name != "halt-above"}
     )
+    assert (ended.outputs["decision"], ended.outputs["sent-for-review"]) == (
+        "stepped",
+        "false",
+    ), ended.log
     assert ended.last_line.endswith(f"42 goes from 10 % to 20 %; {TO_SEND}.")
     heading = "## ⚠️ 42 goes to 20 % of production once you have sent it for review\n"
     assert ended.summary.startswith(heading)

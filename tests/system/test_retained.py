@@ -44,7 +44,12 @@ def live(job: Job, track: str = "production") -> list[str]:
     found = job.emulator.state()["tracks"][PACKAGE].get(track, [])
     return [
         " ".join(
-            map(str, filter(None, ("+".join(one["versionCodes"]), one["status"], fraction(one))))
+            map(
+                str,
+                filter(
+                    None, ("+".join(one["versionCodes"]), one["status"], fraction(one))
+                ),
+            )
         )
         for one in found
     ]
@@ -55,7 +60,9 @@ def fraction(one: dict[str, float]) -> float | None:
 
 
 @pytest.mark.parametrize("retained", ["16", "last-release"])
-def test_a_staged_release_leaves_what_it_retains_with_everybody(job: Job, retained: str) -> None:
+def test_a_staged_release_leaves_what_it_retains_with_everybody(
+    job: Job, retained: str
+) -> None:
     """42 and 16 for a tenth, 16 for all others; what comes after is a step, and takes nothing."""
     staged = {**STAGED, "version-codes-to-retain": retained}
     ended = job.succeed(staged)
@@ -87,7 +94,9 @@ def test_a_promotion_may_be_staged_beside_what_it_retains(job: Job) -> None:
 
 def test_a_release_of_what_everybody_has_is_not_staged(job: Job) -> None:
     """With nothing newer in it there is nothing to stage, whatever the input is called."""
-    ended = job.fail(4, {**PRODUCTION, "version-codes-to-retain": "16", "user-fraction": "10%"})
+    ended = job.fail(
+        4, {**PRODUCTION, "version-codes-to-retain": "16", "user-fraction": "10%"}
+    )
     assert ended.outputs["failure"] == "user-fraction-lower"
     assert live(job) == ["16 completed"]
 

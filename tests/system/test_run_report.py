@@ -39,7 +39,9 @@ def job(job: Job) -> Job:
 def bundle(workspace: Path, version_code: int) -> None:
     path = workspace / "out" / "app.aab"
     path.unlink(missing_ok=True)
-    specimens.make_bundle(path, "com.example.app", version_code, "1.0", size_bytes=5 * MIB)
+    specimens.make_bundle(
+        path, "com.example.app", version_code, "1.0", size_bytes=5 * MIB
+    )
 
 
 def said(ended: Ended) -> list[str]:
@@ -80,7 +82,9 @@ def test_a_rehearsal_never_looks_like_a_release(job: Job) -> None:
         "# NOTHING WAS PUBLISHED\n\n**Rehearsal against the embedded emulator.** In the emulator: "
     )
     assert "https://play.google.com" not in ended.summary
-    assert re.findall("^### (.*)$", ended.summary, re.MULTILINE) == ["Changes, in the emulator"]
+    assert re.findall("^### (.*)$", ended.summary, re.MULTILINE) == [
+        "Changes, in the emulator"
+    ]
     assert not job.emulator.state()["requests"]
 
 
@@ -100,7 +104,9 @@ def test_a_lost_session_has_nothing_stored(job: Job) -> None:
         lines[0]
         == "The server answered 404: the session is gone; nothing is stored, starting over at 0."
     )
-    assert re.fullmatch(r"5\.0 MiB stored in \d+\.\d s \([89]\.\d MiB sent\), .*/s", lines[-1])
+    assert re.fullmatch(
+        r"5\.0 MiB stored in \d+\.\d s \([89]\.\d MiB sent\), .*/s", lines[-1]
+    )
     assert "were stored" not in ended.log
     assert "starting over, the server answered 404, the session is gone" in bars(ended)
     assert ended.outputs["bytes-uploaded"] == str(ended.results[0]["bytes"])
@@ -121,8 +127,9 @@ def test_a_session_lost_at_the_end_may_have_stored_all(job: Job) -> None:
     }
     ended = job.run({**storage, "files": "notes.txt"})
     assert ended.code == 0
-    assert "notes.txt: The server answered 404: the session is gone; starting over at 0." in said(
-        ended
+    assert (
+        "notes.txt: The server answered 404: the session is gone; starting over at 0."
+        in said(ended)
     )
 
 
@@ -141,9 +148,14 @@ def test_the_speed_of_a_resumed_upload_counts_what_this_run_sent(job: Job) -> No
     assert tables(first.summary)[0][1][-1] == "⏸️ interrupted, 2.0 of 5.0 MiB stored"
     assert first.results[0]["error"]
     second = job.run(CHUNKS)
-    assert "out/app.aab: The server holds 2.0 of 5.0 MiB; continuing from there." in said(second)
+    assert (
+        "out/app.aab: The server holds 2.0 of 5.0 MiB; continuing from there."
+        in said(second)
+    )
     assert re.search(
-        r"^out/app\.aab: 5\.0 MiB stored in \d+\.\d s \(3\.0 MiB sent\), ", second.log, re.MULTILINE
+        r"^out/app\.aab: 5\.0 MiB stored in \d+\.\d s \(3\.0 MiB sent\), ",
+        second.log,
+        re.MULTILINE,
     )
     assert bars(second)[0] == "resumed at 2.0 MiB, sent by an earlier run"
     (speed,) = re.findall(r"3\.0 MiB sent\), ([\d.]+) MiB/s$", second.log, re.MULTILINE)
@@ -173,7 +185,9 @@ def on_a_terminal(job: Job, inputs: dict[str, str], **environment: str) -> str:
     )
     os.close(near)
     shown = b""
-    with contextlib.suppress(OSError):  # how a terminal says that nobody writes to it any more
+    with contextlib.suppress(
+        OSError
+    ):  # how a terminal says that nobody writes to it any more
         while data := os.read(far, 65536):
             shown += data
     os.close(far)
@@ -191,16 +205,22 @@ def test_a_terminal_gets_headings_and_colour(job: Job) -> None:
     """
     shown = on_a_terminal(job, WARNED, TERM="xterm-256color")
     assert "\x1b[1mPlan: play\x1b[0m\r\n" in shown
-    changes, upload = "\x1b[1mChanges: com.example.app\x1b[0m\r\n", "\x1b[1mUpload\x1b[0m\r\n"
+    changes, upload = (
+        "\x1b[1mChanges: com.example.app\x1b[0m\r\n",
+        "\x1b[1mUpload\x1b[0m\r\n",
+    )
     assert [shown.count(upload), shown.partition(changes)[2].count(upload)] == [1, 1]
     assert "Outputs" not in shown
     assert re.fullmatch(
-        r"\x1b\[32;1mRehearsal, nothing was published.* internal\.\x1b\[0m", shown.splitlines()[-1]
+        r"\x1b\[32;1mRehearsal, nothing was published.* internal\.\x1b\[0m",
+        shown.splitlines()[-1],
     )
     assert "\x1b[33mWARNING:\x1b[0m This is a rehearsal" in shown
 
 
-@pytest.mark.parametrize("asked", [{"NO_COLOR": "1", "TERM": "xterm"}, {"TERM": "dumb"}], ids=min)
+@pytest.mark.parametrize(
+    "asked", [{"NO_COLOR": "1", "TERM": "xterm"}, {"TERM": "dumb"}], ids=min
+)
 def test_no_colour_where_none_is_wanted(job: Job, asked: dict[str, str]) -> None:
     """`NO_COLOR`, and a terminal that knows no colours, get the same words without them, GitLab's
     log too.
@@ -233,7 +253,10 @@ def test_a_mistake_in_a_shell_leaves_no_results_of_the_run_before(
     (tmp_path / "precious").write_text("precious")
     results.symlink_to("precious")
     assert cli.run(given, []) == 2
-    assert (results.is_symlink(), (tmp_path / "precious").read_text()) == (True, "precious")
+    assert (results.is_symlink(), (tmp_path / "precious").read_text()) == (
+        True,
+        "precious",
+    )
     results.unlink()
     (tmp_path / "x.env").write_text("UPLOADER_COMMITTED=true\n")
     assert cli.run({**given, "UPLOADER_DOTENV": "x.env"}, []) == 2
@@ -244,11 +267,18 @@ def test_results_that_can_not_be_written_are_not_pointed_to(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """There is no file of this run: the output is empty."""
-    output, given = tmp_path / "output", {"GITHUB_ACTIONS": "true", "INPUT_TARGET": "play"}
+    output, given = (
+        tmp_path / "output",
+        {"GITHUB_ACTIONS": "true", "INPUT_TARGET": "play"},
+    )
     output.touch()
     (tmp_path / "uploader-results.json").mkdir()
     assert (
-        cli.run({**given, "GITHUB_WORKSPACE": str(tmp_path), "GITHUB_OUTPUT": str(output)}, []) == 2
+        cli.run(
+            {**given, "GITHUB_WORKSPACE": str(tmp_path), "GITHUB_OUTPUT": str(output)},
+            [],
+        )
+        == 2
     )
     assert re.search(
         r"^results-file<<(\w+)\n\n\1$|^results-file=$", output.read_text(), re.MULTILINE
@@ -269,7 +299,11 @@ def test_a_step_whose_outputs_can_not_be_written_fails(job: Job, kind: str) -> N
     job = replace(job, kind=kind)
     for name in ("a-folder", "uploader.env"):  # which is no file that could be written
         (job.workspace / name).mkdir()
-    given = {"target": "storage.objects.insert", "params": "bucket: b", "files": "out/*.aab"}
+    given = {
+        "target": "storage.objects.insert",
+        "params": "bucket: b",
+        "files": "out/*.aab",
+    }
     ended = job.fail(1, given, **UNWRITTEN[kind])
     assert len(job.stored()) == 1
     assert (
@@ -277,7 +311,8 @@ def test_a_step_whose_outputs_can_not_be_written_fails(job: Job, kind: str) -> N
         "storage.objects.insert." in ended.log
     )
     assert re.search(
-        r"could not be written: (Is a directory|what is there is not a regular file)\.", ended.log
+        r"could not be written: (Is a directory|what is there is not a regular file)\.",
+        ended.log,
     )
     assert re.search(r"^id=b/out/app\.aab", ended.log, re.MULTILINE)
 
@@ -303,13 +338,18 @@ def test_a_mail_whose_outputs_could_not_be_written_is_not_sent_by_the_next_attem
 def test_a_failure_whose_outputs_can_not_be_written_stays_what_it_is(job: Job) -> None:
     """The refusal counts, and the outputs cost a warning."""
     (job.workspace / "a-folder").mkdir()
-    job.emulator.add_fault("resumable.start", "status", status=400, message="Not today.")
+    job.emulator.add_fault(
+        "resumable.start", "status", status=400, message="Not today."
+    )
     ended = job.fail(
-        4, {"target": "drive.files.create", "files": "out/*.aab"}, GITHUB_OUTPUT="a-folder"
+        4,
+        {"target": "drive.files.create", "files": "out/*.aab"},
+        GITHUB_OUTPUT="a-folder",
     )
     assert "Not today." in ended.log
     assert (
-        "::warning::The outputs (GITHUB_OUTPUT) could not be written: Is a directory." in ended.log
+        "::warning::The outputs (GITHUB_OUTPUT) could not be written: Is a directory."
+        in ended.log
     )
 
 
@@ -323,6 +363,13 @@ def test_a_proxy_is_told_without_its_password(job: Job) -> None:
         "credentials": json.dumps(key),
     }
     ended = job.run(elsewhere, HTTPS_PROXY="http://me:pass-of-the-proxy@127.0.0.1:1")
-    assert said(ended).count("Requests go through the proxy 127.0.0.1:1 (from HTTPS_PROXY).") == 1
+    assert (
+        said(ended).count(
+            "Requests go through the proxy 127.0.0.1:1 (from HTTPS_PROXY)."
+        )
+        == 1
+    )
     assert "pass-of-the-proxy" not in ended.log + ended.summary
-    assert "Requests go through" not in job.run(PLAY, HTTPS_PROXY="http://127.0.0.1:1").log
+    assert (
+        "Requests go through" not in job.run(PLAY, HTTPS_PROXY="http://127.0.0.1:1").log
+    )

@@ -73,7 +73,9 @@ def place(tmp_path: Path, emulator: Emulator) -> Iterator[Place]:
 
 def filled(workspace: Path) -> None:
     workspace.mkdir()
-    specimens.make_bundle(workspace / "app.aab", "com.example.app", 42, "1.0", size_bytes=SIZE)
+    specimens.make_bundle(
+        workspace / "app.aab", "com.example.app", 42, "1.0", size_bytes=SIZE
+    )
     (workspace / "a.bin").write_bytes(data_of(SIZE))
 
 
@@ -93,9 +95,15 @@ def test_the_watch_sees_each_secret_in_each_channel(emulator: Emulator) -> None:
         "upload_id=" + "a" * 20,
         emulator.id_token(),
     ):
-        assert secret_watch.leaks(emulator, {"the log": b"a " + secret.encode() + b" b"})
-        assert not secret_watch.leaks(emulator, {"the log": f"::add-mask::{secret}\n".encode()})
-    assert not secret_watch.leaks(emulator, {"the log": b"upload_id=*** Bearer *** ::add-mask::"})
+        assert secret_watch.leaks(
+            emulator, {"the log": b"a " + secret.encode() + b" b"}
+        )
+        assert not secret_watch.leaks(
+            emulator, {"the log": f"::add-mask::{secret}\n".encode()}
+        )
+    assert not secret_watch.leaks(
+        emulator, {"the log": b"upload_id=*** Bearer *** ::add-mask::"}
+    )
     assert "access token 0 in the state" in secret_watch.leaks(
         emulator, {"a": b"", "the state": token.encode()}
     )
@@ -105,7 +113,9 @@ def test_no_service_is_given_a_secret(tmp_path: Path) -> None:
     """Each target's service gets a record or single values, never the whole of the inputs, and no
     part of a login.
     """
-    platform = Platform(workspace=tmp_path, id_token="SECRET", oidc_request_token="SECRET")
+    platform = Platform(
+        workspace=tmp_path, id_token="SECRET", oidc_request_token="SECRET"
+    )
     whole = Inputs(
         {"state_key": "SECRET", "credentials": '{"private_key": "SECRET"}'},
         texts=("SECRET",),
@@ -118,7 +128,9 @@ def test_no_service_is_given_a_secret(tmp_path: Path) -> None:
             "call",
             "prepare",
         ) and "services" in frame.f_code.co_filename:
-            given[target] = [one for one in frame.f_locals.values() if not callable(one)]
+            given[target] = [
+                one for one in frame.f_locals.values() if not callable(one)
+            ]
 
     for target in ("drive.files.create", *TARGETS):
         sys.setprofile(watch)
@@ -137,18 +149,30 @@ def test_no_service_is_given_a_secret(tmp_path: Path) -> None:
 ENDINGS: dict[str, tuple[int, dict[str, str], list[dict[str, Any]]]] = {
     "done": (0, PLAY, []),
     "a wrong input": (2, {**PLAY, "status": "odd", "tracks": "none"}, []),
-    "refused credentials": (3, PLAY, [{"on": "oauth.token", "do": "status", "status": 401}]),
+    "refused credentials": (
+        3,
+        PLAY,
+        [{"on": "oauth.token", "do": "status", "status": 401}],
+    ),
     "no permission": (3, PLAY, [{"on": "api", "do": "token-expired", "times": 9}]),
     "a refusal": (
         4,
         PLAY,
         [{"on": "play.tracks.update", "do": "status", "status": 400, "message": "No."}],
     ),
-    "a foreign session": (4, DRIVE, [{"on": "resumable.start", "do": "foreign-session"}]),
+    "a foreign session": (
+        4,
+        DRIVE,
+        [{"on": "resumable.start", "do": "foreign-session"}],
+    ),
     "a broken protocol": (4, DRIVE, [{"on": "resumable.put", "do": "range-beyond"}]),
     "a redirect": (4, DRIVE, [{"on": "resumable.put", "do": "redirect"}]),
     "other bytes": (5, PLAY, [{"on": "resumable.final", "do": "wrong-digest"}]),
-    "no service": (75, DRIVE, [{"on": "resumable", "do": "status", "status": 503, "times": 9}]),
+    "no service": (
+        75,
+        DRIVE,
+        [{"on": "resumable", "do": "status", "status": 503, "times": 9}],
+    ),
     "no token": (75, DRIVE, [{"on": "oauth.token", "do": "reset", "times": 9}]),
     "a lost session": (0, DRIVE, [{"on": "resumable.put", "do": "session-lost"}]),
     "a reset": (0, DRIVE, [{"on": "resumable.put", "do": "reset", "after": 100_000}]),
@@ -185,7 +209,12 @@ def test_scalar_outputs_survive_the_masks_of_a_pretty_printed_key(
         if any(line.strip() in value for line in key.splitlines())
     ]
     assert masked == ["status"]
-    assert ended.outputs.keys() >= {"version-codes", "edit-id", "committed", "results-file"}
+    assert ended.outputs.keys() >= {
+        "version-codes",
+        "edit-id",
+        "committed",
+        "results-file",
+    }
 
 
 def test_what_a_server_repeats_is_hidden(place: Place) -> None:
@@ -209,7 +238,9 @@ def test_what_a_server_repeats_is_hidden(place: Place) -> None:
                 "status": words,
                 "errors": [{"reason": words, "message": words}],
             }
-            connection.sendall(response(400, json.dumps({"error": error, "heard": words}).encode()))
+            connection.sendall(
+                response(400, json.dumps({"error": error, "heard": words}).encode())
+            )
 
         middle.response = repeat
         code, log = place.run(PLAY)
@@ -225,7 +256,9 @@ def test_what_a_resource_repeats_is_hidden(place: Place) -> None:
 
     def repeat(connection: socket.socket) -> None:
         words = place.middle.head.decode("latin-1")
-        connection.sendall(response(200, json.dumps({"id": words, words: [words]}).encode()))
+        connection.sendall(
+            response(200, json.dumps({"id": words, words: [words]}).encode())
+        )
 
     place.middle.response = repeat
     code, log = place.run(DRIVE)
@@ -270,13 +303,17 @@ PASTED: dict[str, Callable[[dict[str, str]], str]] = {
     "cut off": lambda file: json.dumps(file)[:-200],
     "without quotes": lambda file: json.dumps(file).replace('"', ""),
     "base64": lambda file: base64.b64encode(json.dumps(file).encode()).decode(),
-    "base64 in lines": lambda file: base64.encodebytes(json.dumps(file).encode()).decode(),
+    "base64 in lines": lambda file: base64.encodebytes(
+        json.dumps(file).encode()
+    ).decode(),
     "the PEM": lambda file: file["private_key"],
     "the PEM with its escapes": lambda file: file["private_key"].replace("\n", "\\n"),
     "the PEM without its end": lambda file: file["private_key"][:900],
     "the lines alone": lambda file: _bare(file["private_key"]),
     "the lines joined": lambda file: _bare(file["private_key"]).replace("\n", ""),
-    "the lines joined by blanks": lambda file: _bare(file["private_key"]).replace("\n", " "),
+    "the lines joined by blanks": lambda file: _bare(file["private_key"]).replace(
+        "\n", " "
+    ),
 }
 ANYWHERE = (
     "files",
@@ -314,7 +351,9 @@ def test_a_key_in_the_wrong_place_is_not_told(job: Job, how: str) -> None:
 
 # --- words that deceive ---------------------------------------------------------------------------
 
-VISIBLE = ESCAPES.replace("\x00", "")  # no file system and no environment takes a zero byte
+VISIBLE = ESCAPES.replace(
+    "\x00", ""
+)  # no file system and no environment takes a zero byte
 
 
 def clean(log: str, kind: str = "github") -> None:
@@ -330,7 +369,9 @@ def clean(log: str, kind: str = "github") -> None:
             log,
             flags=re.MULTILINE,
         )
-    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", log)
+    assert not re.search(
+        r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", log
+    )
     assert kind != "github" or not [
         one for one in workflow_commands(log) if one.data.startswith("no ")
     ]
@@ -346,7 +387,8 @@ MAIL = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "field", ["mail-subject", "mail-body", "mail-to", "mail-from", "mail-cc", "mail-html"]
+    "field",
+    ["mail-subject", "mail-body", "mail-to", "mail-from", "mail-cc", "mail-html"],
 )
 @pytest.mark.parametrize("kind", ["github", "gitlab"])
 def test_mail_fields_move_no_terminal(
@@ -395,7 +437,11 @@ def test_no_warning_of_a_library_reaches_the_log() -> None:
     """Whatever a library logs or warns of, and whatever Python was told to show of it."""
     command = [sys.executable, "-W", "always", "-c", LIBRARIES]
     ended = subprocess.run(
-        command, check=True, capture_output=True, text=True, cwd=Path(cli.__file__).parents[1]
+        command,
+        check=True,
+        capture_output=True,
+        text=True,
+        cwd=Path(cli.__file__).parents[1],
     )
     assert "secret" not in ended.stdout + ended.stderr
     assert ended.stderr == ""

@@ -45,7 +45,11 @@ def job(job: Job) -> Job:
 
 def live(job: Job) -> list[str]:
     """The apps that have something on the track."""
-    return [name for name in APPS if job.emulator.state()["tracks"].get(name, {}).get("internal")]
+    return [
+        name
+        for name in APPS
+        if job.emulator.state()["tracks"].get(name, {}).get("internal")
+    ]
 
 
 def commits(job: Job) -> list[str]:
@@ -63,12 +67,16 @@ def apps(ended: Ended) -> dict[str, dict[str, Any]]:
 def uploads(job: Job) -> list[str]:
     """The digests of the bundles that the emulator was given."""
     return [
-        item["sha256"] for item in job.emulator.state()["objects"] if "/bundles" in item["path"]
+        item["sha256"]
+        for item in job.emulator.state()["objects"]
+        if "/bundles" in item["path"]
     ]
 
 
 @pytest.mark.parametrize("kind", ["github", "gitlab"])
-def test_all_apps_are_committed_in_the_order_of_their_names(job: Job, kind: str) -> None:
+def test_all_apps_are_committed_in_the_order_of_their_names(
+    job: Job, kind: str
+) -> None:
     """The outputs about files are in the order of `files`, those about apps by package, and the
     summary has a table.
     """
@@ -87,7 +95,10 @@ def test_all_apps_are_committed_in_the_order_of_their_names(job: Job, kind: str)
         assert "UPLOADER_COMMITTED=true\n" in report
         assert "UPLOADER_APPS={" in report
         return
-    assert (ended.outputs["version-codes"], ended.outputs["ids"]) == ("44,42,43", "44,42,43")
+    assert (ended.outputs["version-codes"], ended.outputs["ids"]) == (
+        "44,42,43",
+        "44,42,43",
+    )
     assert (ended.outputs["committed"], ended.outputs["version-code"]) == ("true", "44")
     assert {
         name: (app["committed"], app["version-codes"], app["failure"])
@@ -104,8 +115,9 @@ def test_all_apps_are_committed_in_the_order_of_their_names(job: Job, kind: str)
         "1-tv.aab",
     ]
     assert ended.log.count("Acting as") == 1
-    assert "| com.example.tv | 1.0 (44) | empty | ✅ all users of internal |" in html.unescape(
-        ended.summary
+    assert (
+        "| com.example.tv | 1.0 (44) | empty | ✅ all users of internal |"
+        in html.unescape(ended.summary)
     )
 
 
@@ -115,15 +127,25 @@ def test_a_refusal_before_the_first_commit_publishes_nothing(job: Job) -> None:
     """
     job.emulator.add_fault("play.edits.validate", "status", status=400, nth=2)
     ended = job.fail(4, RELEASE)
-    assert (live(job), commits(job), job.emulator.state()["edits"]["open"]) == ([], [], [])
+    assert (live(job), commits(job), job.emulator.state()["edits"]["open"]) == (
+        [],
+        [],
+        [],
+    )
     failed = [name for name, app in apps(ended).items() if app["failure"]]
     assert len(failed) == 1
     assert not any(
-        app["committed"] or app["edit-id"] or app["version-codes"] for app in apps(ended).values()
+        app["committed"] or app["edit-id"] or app["version-codes"]
+        for app in apps(ended).values()
     )
     assert (ended.outputs["committed"], ended.outputs.get("ids", "")) == ("false", "")
-    assert f"Not committed by this run, and no edit is kept: {', '.join(APPS)}." in ended.log
-    rows = [line for line in ended.summary.splitlines() if line.startswith("| com.example.")]
+    assert (
+        f"Not committed by this run, and no edit is kept: {', '.join(APPS)}."
+        in ended.log
+    )
+    rows = [
+        line for line in ended.summary.splitlines() if line.startswith("| com.example.")
+    ]
     assert [row.split()[1] for row in rows] == list(APPS)
     states = {row.split()[1]: html.unescape(row).split(" | ")[3] for row in rows}
     assert [name for name, state in states.items() if state.startswith("❌")] == failed
@@ -137,11 +159,22 @@ def test_a_review_that_is_left_to_people_ends_the_train_before_its_first_commit(
     """With `changes-not-sent-for-review: false` what the validation announces is final; with `auto`
     the train goes.
     """
-    job.emulator.add_fault("play.edits.validate", "status", status=400, message=BY_HAND, nth=2)
+    job.emulator.add_fault(
+        "play.edits.validate", "status", status=400, message=BY_HAND, nth=2
+    )
     ended = job.fail(4, {**RELEASE, **more, "changes-not-sent-for-review": "false"})
-    assert (live(job), commits(job), job.emulator.state()["edits"]["open"]) == ([], [], [])
-    assert (ended.outputs["failure"], ended.outputs["committed"]) == ("review-by-hand", "false")
-    job.emulator.add_fault("play.edits.validate", "status", status=400, message=BY_HAND, nth=2)
+    assert (live(job), commits(job), job.emulator.state()["edits"]["open"]) == (
+        [],
+        [],
+        [],
+    )
+    assert (ended.outputs["failure"], ended.outputs["committed"]) == (
+        "review-by-hand",
+        "false",
+    )
+    job.emulator.add_fault(
+        "play.edits.validate", "status", status=400, message=BY_HAND, nth=2
+    )
     job.succeed({**RELEASE, **more})
 
 
@@ -164,8 +197,12 @@ def test_what_fails_between_two_commits_is_finished_by_the_next_run(job: Job) ->
         f"{APPS[2]}."
     ) in ended.log
     edits = {name: app["edit-id"] for name, app in apps(ended).items()}
-    assert f"Edit {edits[APPS[1]]} of {APPS[1]} is kept with everything in it" in ended.log
-    (row,) = [line for line in ended.summary.splitlines() if line.startswith(f"| {APPS[2]} ")]
+    assert (
+        f"Edit {edits[APPS[1]]} of {APPS[1]} is kept with everything in it" in ended.log
+    )
+    (row,) = [
+        line for line in ended.summary.splitlines() if line.startswith(f"| {APPS[2]} ")
+    ]
     assert f"not tried: {APPS[1]} failed" in row
     again = job.succeed(RELEASE)
     assert commits(job) == [
@@ -174,12 +211,19 @@ def test_what_fails_between_two_commits_is_finished_by_the_next_run(job: Job) ->
         "com.example.watch",
         "com.example.tv",
     ]
-    assert (again.outputs["bytes-uploaded"], again.outputs["committed"], len(uploads(job))) == (
+    assert (
+        again.outputs["bytes-uploaded"],
+        again.outputs["committed"],
+        len(uploads(job)),
+    ) == (
         "0",
         "true",
         3,
     )
-    assert (ended.outputs["sent-for-review"], again.outputs["sent-for-review"]) == ("true", "true")
+    assert (ended.outputs["sent-for-review"], again.outputs["sent-for-review"]) == (
+        "true",
+        "true",
+    )
 
 
 @pytest.mark.parametrize(
@@ -194,7 +238,9 @@ def test_an_app_whose_review_is_pending_is_not_called_live(
     for name in APPS:
         job.emulator.console.add_release(name, "production", {"versionCodes": ["7"]})
     words = "This app has a policy issue."
-    job.emulator.add_fault("play.edits.commit", "status", status=403, message=words, nth=2)
+    job.emulator.add_fault(
+        "play.edits.commit", "status", status=403, message=words, nth=2
+    )
     ended = job.run({**RELEASE, "tracks": "production", **more})
     assert ended.summary.startswith(f"## ❌ 1 of 3 apps is {fate}, {APPS[1]} failed: ")
     assert f"**Google says ({APPS[1]}):** {words}\n" in ended.summary
@@ -215,17 +261,24 @@ def test_an_app_whose_release_has_gone_on_does_not_stop_the_others(
         job.emulator.console.add_release(name, "production", {"versionCodes": ["7"]})
     job.emulator.add_fault("play.edits.commit", "status", status=403, nth=2)
     assert job.run(staged).code in (3, 4)
-    job.succeed({"target": "play", "package-name": APPS[0], "tracks": "production", **change})
+    job.succeed(
+        {"target": "play", "package-name": APPS[0], "tracks": "production", **change}
+    )
     ended = job.succeed(staged)
-    on_track = {name: job.emulator.state()["tracks"][name]["production"][0] for name in APPS}
+    on_track = {
+        name: job.emulator.state()["tracks"][name]["production"][0] for name in APPS
+    }
     first = on_track[APPS[0]]
     assert (first["status"], first["userFraction"]) == (
         ("halted", 0.1) if "status" in change else ("inProgress", 0.5)
     )
-    assert [(on_track[name]["status"], on_track[name]["userFraction"]) for name in APPS[1:]] == [
-        ("inProgress", 0.1)
-    ] * 2
-    assert (ended.outputs["committed"], ended.outputs["bytes-uploaded"]) == ("true", "0")
+    assert [
+        (on_track[name]["status"], on_track[name]["userFraction"]) for name in APPS[1:]
+    ] == [("inProgress", 0.1)] * 2
+    assert (ended.outputs["committed"], ended.outputs["bytes-uploaded"]) == (
+        "true",
+        "0",
+    )
     told = (
         "is halted at 10 % on production, and stays halted"
         if "status" in change
@@ -240,11 +293,18 @@ def test_apps_that_can_t_be_looked_at_are_not_said_to_be_uncommitted(job: Job) -
     """The first app is committed and the commit of the second in doubt; the next run may look at
     nothing at all.
     """
-    job.emulator.add_fault("play.edits.commit", "status-after-effect", status=503, nth=2)
+    job.emulator.add_fault(
+        "play.edits.commit", "status-after-effect", status=503, nth=2
+    )
     job.fail(75, {**RELEASE, "max-retries": "0"})
     key = {**job.emulator.key, "token_uri": "http://127.0.0.1:9/token"}
-    ended = job.fail(75, {**RELEASE, "credentials": json.dumps(key), "max-retries": "0"})
-    assert (ended.outputs["committed"], [app["committed"] for app in apps(ended).values()]) == (
+    ended = job.fail(
+        75, {**RELEASE, "credentials": json.dumps(key), "max-retries": "0"}
+    )
+    assert (
+        ended.outputs["committed"],
+        [app["committed"] for app in apps(ended).values()],
+    ) == (
         "",
         [None] * 3,
     )
@@ -255,7 +315,9 @@ def test_apps_that_can_t_be_looked_at_are_not_said_to_be_uncommitted(job: Job) -
 
 
 @pytest.mark.parametrize("status", [403, 404])
-def test_an_app_that_google_play_refuses_is_named_as_the_cause(job: Job, status: int) -> None:
+def test_an_app_that_google_play_refuses_is_named_as_the_cause(
+    job: Job, status: int
+) -> None:
     """No commit was sent for any app, so none is perhaps released. Whether an earlier run has
     committed one was not looked at.
     """
@@ -275,13 +337,21 @@ def test_an_app_that_was_built_again_begins_anew_alone(job: Job) -> None:
     """
     job.emulator.add_fault("play.edits.validate", "status", status=503, nth=3)
     kept = apps(job.fail(75, {**RELEASE, "max-retries": "0"}))
-    specimens.make_bundle(job.workspace / "3-watch.aab", APPS[1], 43, "1.0", size_bytes=310_000)
+    specimens.make_bundle(
+        job.workspace / "3-watch.aab", APPS[1], 43, "1.0", size_bytes=310_000
+    )
     again = apps(job.succeed(RELEASE))
     same = [again[name]["edit-id"] == kept[name]["edit-id"] for name in APPS]
-    assert (same, commits(job), len(uploads(job))) == ([True, False, True], list(APPS), 4)
+    assert (same, commits(job), len(uploads(job))) == (
+        [True, False, True],
+        list(APPS),
+        4,
+    )
 
 
-def test_the_last_line_names_each_app_whose_release_was_kept_from_its_users(job: Job) -> None:
+def test_the_last_line_names_each_app_whose_release_was_kept_from_its_users(
+    job: Job,
+) -> None:
     halted = {"versionCodes": ["6"], "status": "halted", "userFraction": 0.1}
     for name in APPS:
         job.emulator.console.add_release(name, "production", halted)
@@ -321,7 +391,11 @@ def test_after_a_failure_nothing_is_begun(job: Job) -> None:
     before = len(job.emulator.requests)
     other = job.run({**RELEASE, "tracks": "alpha"})
     assert other.code in (3, 4), other.log
-    sent = [request for request in job.emulator.requests[before:] if request.method == "POST"]
+    sent = [
+        request
+        for request in job.emulator.requests[before:]
+        if request.method == "POST"
+    ]
     assert [request.path for request in sent if "/applications/" in request.path] == []
     # those that it did not come to, as well
     left = {edit["id"] for edit in job.emulator.state()["edits"]["open"]}
@@ -362,8 +436,13 @@ def test_an_edit_that_can_not_be_replaced_is_not_said_to_be_kept(job: Job) -> No
     job.emulator.add_fault("play.edits.insert", "status", status=400, nth=4)
     ended = job.run(RELEASE)
     assert (ended.code, job.emulator.state()["edits"]["open"]) == (4, []), ended.log
-    assert not any(app["edit-id"] or app["version-codes"] for app in apps(ended).values())
-    assert f"Not committed by this run, and no edit is kept: {', '.join(APPS)}." in ended.log
+    assert not any(
+        app["edit-id"] or app["version-codes"] for app in apps(ended).values()
+    )
+    assert (
+        f"Not committed by this run, and no edit is kept: {', '.join(APPS)}."
+        in ended.log
+    )
     assert all(result["error"] and not result["id"] for result in ended.results)
 
 
@@ -379,15 +458,21 @@ def test_a_bundle_that_is_sent_again_beside_an_image_is_no_defect(job: Job) -> N
         "sevenInchScreenshots/1",
         "tenInchScreenshots/1",
     ):
-        (path := listing / "images" / f"{name}.png").parent.mkdir(parents=True, exist_ok=True)
+        (path := listing / "images" / f"{name}.png").parent.mkdir(
+            parents=True, exist_ok=True
+        )
         specimens.make_image(
-            path, *((512, 512) if name == "icon" else (1080, 1920)), alpha=name == "icon"
+            path,
+            *((512, 512) if name == "icon" else (1080, 1920)),
+            alpha=name == "icon",
         )
     for name in (APPS[0], APPS[2]):
         (job.workspace / "listing" / name / "en-US").mkdir(parents=True)
         (job.workspace / "listing" / name / "en-US" / "title.txt").write_text("Title")
     job.emulator.add_fault("play.bundles.upload", "lose-edit")
-    ended = job.run({**RELEASE, "images-directory": "listing/{package}", "concurrency": "1"})
+    ended = job.run(
+        {**RELEASE, "images-directory": "listing/{package}", "concurrency": "1"}
+    )
     assert (ended.code, live(job)) == (0, list(APPS)), ended.log
     assert len(ended.results) == 8
 
@@ -420,7 +505,9 @@ def test_every_mistake_is_told_at_once(job: Job) -> None:
     ended = job.run({**RELEASE, **wrong})
     assert (ended.code, job.emulator.requests) == (2, [])
     assert "notes/{flavour} is not a folder" in ended.log
-    assert "has no release notes" not in ended.log  # one mistake of all apps is told once
+    assert (
+        "has no release notes" not in ended.log
+    )  # one mistake of all apps is told once
     for words in (
         "3-watch.aab belongs to com.example.watch, which `package-name` does not name",
         "none of the files belongs to com.example.car",
@@ -444,7 +531,9 @@ def test_each_app_has_its_own_files(job: Job) -> None:
     """
     for name in APPS[:2]:
         (job.workspace / "notes" / name).mkdir(parents=True)
-        (job.workspace / "notes" / name / "whatsnew-en-US").write_text(f"News of {name}")
+        (job.workspace / "notes" / name / "whatsnew-en-US").write_text(
+            f"News of {name}"
+        )
         (job.workspace / f"{name}.txt").write_text(MAPPING)
     own = {"whats-new-directory": "notes/{package}", "mapping-file": "{package}.txt"}
     missing = job.run({**RELEASE, **own})
@@ -456,21 +545,30 @@ def test_each_app_has_its_own_files(job: Job) -> None:
     tracks = job.emulator.state()["tracks"]
     for name in APPS[:2]:
         (release,) = tracks[name]["internal"]
-        assert release["releaseNotes"] == [{"language": "en-US", "text": f"News of {name}"}]
-    assert [result["path"] for result in ended.results if result["path"].endswith(".txt")]
+        assert release["releaseNotes"] == [
+            {"language": "en-US", "text": f"News of {name}"}
+        ]
+    assert [
+        result["path"] for result in ended.results if result["path"].endswith(".txt")
+    ]
 
 
 def test_a_dry_run_and_a_rehearsal_are_about_all(job: Job) -> None:
     """The plan has an object for each app, nothing is published, and no edit is left."""
     ended = job.succeed({**RELEASE, "dry-run": "true"})
     plan = json.loads(ended.outputs["plan"])
-    assert {name: one["tracks"][0]["after"][0]["version_codes"] for name, one in plan.items()} == {
+    assert {
+        name: one["tracks"][0]["after"][0]["version_codes"]
+        for name, one in plan.items()
+    } == {
         "com.example.phone": ["42"],
         "com.example.watch": ["43"],
         "com.example.tv": ["44"],
     }
     assert (commits(job), job.emulator.state()["edits"]["open"]) == ([], [])
-    rehearsed = job.succeed({**RELEASE, "api-endpoint": "emulator", "wait-for": "published"})
+    rehearsed = job.succeed(
+        {**RELEASE, "api-endpoint": "emulator", "wait-for": "published"}
+    )
     assert (
         rehearsed.outputs["committed"],
         {app["committed"] for app in apps(rehearsed).values()},
@@ -490,7 +588,11 @@ def test_a_wait_is_for_all(job: Job) -> None:
         ended = job.run({**RELEASE, "wait-for": "published", "wait-deadline": "0s"})
         assert (live(job), ended.code) == (list(APPS), 75), ended.log
     assert ended.outputs["committed"] == "true"
-    assert [app["failure"] for app in apps(ended).values()] == ["", "", "review-pending"]
+    assert [app["failure"] for app in apps(ended).values()] == [
+        "",
+        "",
+        "review-pending",
+    ]
     assert "com.example.tv: The release is not published" in ended.log
     states = {"com.example.tv": ["NOT_APPROVED"], "com.example.watch": ["IN_REVIEW"]}
     # a rejection is worse than a wait, whoever comes first
@@ -511,13 +613,16 @@ def test_a_status_looks_at_every_app(job: Job) -> None:
     assert {app["committed"] for app in apps(ended).values()} == {None}
     found = json.loads(ended.outputs["status"])
     assert {
-        name: one["internal"]["releases"][0]["versionCodes"] for name, one in found.items()
+        name: one["internal"]["releases"][0]["versionCodes"]
+        for name, one in found.items()
     } == {
         "com.example.phone": ["42"],
         "com.example.watch": ["43"],
         "com.example.tv": ["44"],
     }
-    job.emulator.add_fault("play.applications.tracks.releases.list", "status", status=400)
+    job.emulator.add_fault(
+        "play.applications.tracks.releases.list", "status", status=400
+    )
     refused = job.fail(4, {**look, "tracks": "internal"})
     assert len(json.loads(refused.outputs["status"])) == 2
     assert [bool(app["failure"]) for app in apps(refused).values()].count(True) == 1
@@ -539,7 +644,9 @@ def test_an_edit_that_is_closed_by_another_is_begun_anew(job: Job, kind: str) ->
 
 
 @pytest.mark.slow
-def test_a_run_that_is_killed_at_any_call_is_finished_by_the_next(job: Job, tmp_path: Path) -> None:
+def test_a_run_that_is_killed_at_any_call_is_finished_by_the_next(
+    job: Job, tmp_path: Path
+) -> None:
     """SIGKILL when the n-th request has arrived, for each n: nothing is taken twice, and all is
     committed.
     """
@@ -593,12 +700,19 @@ def test_each_app_gets_the_tracks_for_its_devices(job: Job) -> None:
     has its own.
     """
     watch = specimens.Build(features={"android.hardware.type.watch": True})
-    specimens.make_bundle(job.workspace / "3-watch.aab", APPS[1], 43, "1.0", build=watch)
+    specimens.make_bundle(
+        job.workspace / "3-watch.aab", APPS[1], 43, "1.0", build=watch
+    )
     job.succeed({**RELEASE, "tracks": "production, wear:production"})
     tracks = job.emulator.state()["tracks"]
-    found = {name: [track for track, releases in tracks[name].items() if releases] for name in APPS}
+    found = {
+        name: [track for track, releases in tracks[name].items() if releases]
+        for name in APPS
+    }
     assert list(found.values()) == [["production"], ["wear:production"], ["production"]]
-    nowhere = job.run({**RELEASE, "tracks": "production, wear:production, tv:production"})
+    nowhere = job.run(
+        {**RELEASE, "tracks": "production, wear:production, tv:production"}
+    )
     assert (nowhere.code, nowhere.outputs["failure"]) == (2, "form-factor-differs")
     assert "tracks: tv:production fits none of the apps" in nowhere.log
 

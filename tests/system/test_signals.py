@@ -36,7 +36,9 @@ def job(job: Job) -> Job:
     """A job whose workspace holds one bundle, and four files for a method that adds an object each
     time.
     """
-    specimens.make_bundle(job.workspace / "app.aab", "com.example.app", 42, "1.0", size_bytes=SIZE)
+    specimens.make_bundle(
+        job.workspace / "app.aab", "com.example.app", 42, "1.0", size_bytes=SIZE
+    )
     for number in range(4):
         (job.workspace / f"{number}.bin").write_bytes(data_of(MIB + number, number + 1))
     return job
@@ -72,7 +74,9 @@ class TimelineEvent:
 
 
 MOMENTS = {
-    "the token is fetched": TimelineEvent("oauth.token", "stall", {"seconds": 30}, opened=False),
+    "the token is fetched": TimelineEvent(
+        "oauth.token", "stall", {"seconds": 30}, opened=False
+    ),
     "the edit is opened": TimelineEvent(
         "play.edits.insert", "stall", {"seconds": 30}, opened=False
     ),
@@ -87,8 +91,12 @@ MOMENTS = {
     "a backoff is slept": TimelineEvent(
         "resumable.put", "status", {"status": 503, "retry_after": 200}, resumed=True
     ),
-    "the release is written": TimelineEvent("play.tracks.update", "stall", {"seconds": 30}),
-    "the commit is under way": TimelineEvent("play.edits.commit", "stall", {"seconds": 30}),
+    "the release is written": TimelineEvent(
+        "play.tracks.update", "stall", {"seconds": 30}
+    ),
+    "the commit is under way": TimelineEvent(
+        "play.edits.commit", "stall", {"seconds": 30}
+    ),
     "the commit is done and unheard of": TimelineEvent(
         "play.edits.commit", "slow-answer", {"seconds": 30}
     ),
@@ -103,7 +111,9 @@ def test_a_signal_at_any_moment(job: Job, name: str, number: signal.Signals) -> 
     """
     moment = MOMENTS[name]
     job.emulator.add_fault(moment.on, moment.do, **moment.options)
-    ended = stopped(job.start(PLAY).when(lambda state: bool(state["faults"]["fired"])), number)
+    ended = stopped(
+        job.start(PLAY).when(lambda state: bool(state["faults"]["fired"])), number
+    )
     assert [result["path"] for result in ended.results] == ["app.aab"]
     assert bool(ended.outputs.get("edit-id")) == moment.opened
     assert ended.outputs["results-file"]
@@ -122,14 +132,18 @@ def test_a_signal_ends_all_threads_of_a_batch(job: Job, number: signal.Signals) 
     """Four uploads side by side stop together, each is kept, and the next run finishes each exactly
     once.
     """
-    job.emulator.add_fault("resumable.put", "stall", after=512 * KIB, seconds=30, times=3, nth=2)
+    job.emulator.add_fault(
+        "resumable.put", "stall", after=512 * KIB, seconds=30, times=3, nth=2
+    )
     running = job.start(DRIVE).when(lambda state: len(state["faults"]["fired"]) == 3)
     ended = stopped(running, number)
     assert sum(bool(result["id"]) for result in ended.results) == 1
     assert len(ended.results) == 4
     again = job.run(DRIVE)
     assert (again.code, again.outputs["resumed"]) == (0, "true"), again.log
-    assert sorted(job.stored()) == sorted(path.read_bytes() for path in job.workspace.glob("*.bin"))
+    assert sorted(job.stored()) == sorted(
+        path.read_bytes() for path in job.workspace.glob("*.bin")
+    )
     assert len(again.outputs["ids"].split(",")) == 4
 
 
@@ -151,7 +165,8 @@ runpy.run_path(program, run_name="__main__")
 
 @pytest.mark.parametrize("number", SIGNALS)
 @pytest.mark.parametrize(
-    "module", ["uploader.cli", "uploader.inputs.records", "uploader.run", "uploader.plan"]
+    "module",
+    ["uploader.cli", "uploader.inputs.records", "uploader.run", "uploader.plan"],
 )
 def test_a_signal_is_heard_while_the_program_is_loaded(
     job: Job, module: str, number: signal.Signals
@@ -159,11 +174,19 @@ def test_a_signal_is_heard_while_the_program_is_loaded(
     """One that comes before the run has begun ends it with its own code and one line, and nothing
     was sent.
     """
-    command = [sys.executable, "-c", INTERRUPTED_IMPORT, str(ENTRYPOINT), module, str(int(number))]
+    command = [
+        sys.executable,
+        "-c",
+        INTERRUPTED_IMPORT,
+        str(ENTRYPOINT),
+        module,
+        str(int(number)),
+    ]
     ended = Running(job, popen(job, command)).end()
-    assert (ended.code, ended.log.count(f"Stopped by {number.name}")) == (SIGNALS[number], 1), (
-        ended.log
-    )
+    assert (ended.code, ended.log.count(f"Stopped by {number.name}")) == (
+        SIGNALS[number],
+        1,
+    ), ended.log
     assert "Traceback" not in ended.log
     assert ended.outputs["results-file"]
     assert not job.emulator.state()["requests"]
@@ -175,7 +198,11 @@ def popen(job: Job, command: list[str]) -> subprocess.Popen[bytes]:
     job.empty_files()
     pipe = subprocess.PIPE
     return subprocess.Popen(
-        command, env=environment, cwd=job.workspace, stdout=pipe, stderr=subprocess.STDOUT
+        command,
+        env=environment,
+        cwd=job.workspace,
+        stdout=pipe,
+        stderr=subprocess.STDOUT,
     )
 
 
@@ -196,7 +223,10 @@ def test_no_process_of_the_same_user_may_look_inside(job: Job) -> None:
     tell = "atexit.register(lambda: print('dumpable', ctypes.CDLL(None).prctl(3, 0, 0, 0, 0)))"
     run = f"runpy.run_path({str(ENTRYPOINT)!r}, run_name='__main__')"
     ended = Running(
-        job, popen(job, [sys.executable, "-c", f"import atexit, ctypes, runpy; {tell}; {run}"])
+        job,
+        popen(
+            job, [sys.executable, "-c", f"import atexit, ctypes, runpy; {tell}; {run}"]
+        ),
     ).end()
     assert ended.code == 0
     assert "dumpable 0" in ended.log
@@ -210,7 +240,9 @@ def test_a_signal_is_heard_while_a_connection_is_not_made(job: Job) -> None:
         first.connect(deaf.getsockname())
         second.setblocking(False)
         second.connect_ex(deaf.getsockname())
-        running = job.start({**DRIVE, "api-endpoint": f"http://127.0.0.1:{deaf.getsockname()[1]}"})
+        running = job.start(
+            {**DRIVE, "api-endpoint": f"http://127.0.0.1:{deaf.getsockname()[1]}"}
+        )
         running.when(lambda state: state["requests"].get("oauth.token", 0) == 1)
         assert len(stopped(running, signal.SIGTERM).results) == 4
 
@@ -223,11 +255,17 @@ def test_a_simple_mail_that_is_stopped_says_its_doubt(job: Job) -> None:
         b"From: a@example.com\r\nTo: b@example.com\r\nSubject: c\r\n\r\nd\r\n"
     )
     job.emulator.add_fault("simple", "slow-answer", seconds=30)
-    mail = {"target": "gmail", "message-file": "mail.eml", "impersonate-user": "a@example.com"}
+    mail = {
+        "target": "gmail",
+        "message-file": "mail.eml",
+        "impersonate-user": "a@example.com",
+    }
     running = job.start({**mail, "upload-protocol": "simple"}).when(
         lambda state: bool(state["faults"]["fired"])
     )
-    assert "the run ended before the answer came" in stopped(running, signal.SIGTERM).log
+    assert (
+        "the run ended before the answer came" in stopped(running, signal.SIGTERM).log
+    )
 
 
 def test_a_run_that_can_not_end_is_left_behind() -> None:
@@ -255,7 +293,9 @@ def test_a_signal_that_another_thread_receives_ends_the_run() -> None:
         signal.pthread_kill(threading.get_ident(), signal.SIGUSR1)
         forever.wait(5)
 
-    before = signal.signal(signal.SIGUSR1, lambda number, _: cancellation.cancel(number))
+    before = signal.signal(
+        signal.SIGUSR1, lambda number, _: cancellation.cancel(number)
+    )
     began = time.monotonic()
     try:
         with pytest.raises(Interrupted):

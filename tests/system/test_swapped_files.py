@@ -48,7 +48,9 @@ def apk(path: Path, package: str) -> None:
 
 def mapping(path: Path, _: str) -> None:
     path.write_text(
-        "".join(f"com.example.C{number} -> a.b{number}:\n" for number in range(SIZE // 32))
+        "".join(
+            f"com.example.C{number} -> a.b{number}:\n" for number in range(SIZE // 32)
+        )
     )
 
 
@@ -93,7 +95,9 @@ class Kind:
 MAIL = {"target": "gmail", "impersonate-user": "a@example.com"}
 PLAY = {"target": "play", "tracks": "internal", "chunk-size": CHUNK}
 KINDS = {
-    "bundle": Kind(bundle, "in/app.aab", {**PLAY, "files": "in/app.aab"}, "", "bundles"),
+    "bundle": Kind(
+        bundle, "in/app.aab", {**PLAY, "files": "in/app.aab"}, "", "bundles"
+    ),
     "apk": Kind(apk, "in/app.apk", {**PLAY, "files": "in/app.apk"}, "", "apks"),
     "mapping": Kind(
         mapping,
@@ -110,10 +114,18 @@ KINDS = {
         "deobfuscation",
     ),
     "expansion": Kind(
-        plain, "in/main.obb", {**PLAY, "expansion-file-main": "in/main.obb"}, "apk", "expansion"
+        plain,
+        "in/main.obb",
+        {**PLAY, "expansion-file-main": "in/main.obb"},
+        "apk",
+        "expansion",
     ),
     "image": Kind(
-        image, "in/en-US/images/icon.png", {**PLAY, "images-directory": "in"}, "bundle", "listings"
+        image,
+        "in/en-US/images/icon.png",
+        {**PLAY, "images-directory": "in"},
+        "bundle",
+        "listings",
     ),
     "attachment": Kind(
         plain,
@@ -284,7 +296,9 @@ class Gate:
         head, body = read_head(connection)
         length = int(
             (
-                re.search(rb"^content-length: *(\d+)", head, re.IGNORECASE | re.MULTILINE)
+                re.search(
+                    rb"^content-length: *(\d+)", head, re.IGNORECASE | re.MULTILINE
+                )
                 or [b"", b"0"]
             )[1]
         )
@@ -304,7 +318,9 @@ class Gate:
                 return
         with socket.create_connection(("127.0.0.1", self.emulator.port)) as real:
             real.sendall(
-                head.replace(b"Connection: keep-alive", b"Connection: close") + b"\r\n\r\n" + body
+                head.replace(b"Connection: keep-alive", b"Connection: close")
+                + b"\r\n\r\n"
+                + body
             )
             while part := real.recv(1 << 20):
                 connection.sendall(part)
@@ -339,7 +355,9 @@ class Prepared:
         with serving(gate.serve) as url:
             before, self.job.emulator.url = self.job.emulator.url, url
             try:
-                environ = self.job.environment({**self.inputs, "api-endpoint": url, **more})
+                environ = self.job.environment(
+                    {**self.inputs, "api-endpoint": url, **more}
+                )
                 log = io.StringIO()
                 with contextlib.redirect_stdout(log), contextlib.redirect_stderr(log):
                     code = cli.run(environ, [])
@@ -367,7 +385,9 @@ def prepared(tmp_path: Path, emulator: Emulator, kind: Kind) -> Prepared:
 def arrived(emulator: Emulator, kind: Kind, since: int) -> list[bytes]:
     """What was finished on the server, of this kind, since so many uploads."""
     found = emulator.state()["objects"][since:]
-    return [Path(one["file"]).read_bytes() for one in found if kind.method in one["path"]]
+    return [
+        Path(one["file"]).read_bytes() for one in found if kind.method in one["path"]
+    ]
 
 
 CASES = [
@@ -386,14 +406,20 @@ CASES = [
     ids=[f"{kind}, {moment}: {way.__name__}" for kind, moment, way in CASES],
 )
 def test_the_checked_bytes_arrive_or_none(
-    tmp_path: Path, emulator: Emulator, kind: str, moment: str, way: Callable[[Path], None]
+    tmp_path: Path,
+    emulator: Emulator,
+    kind: str,
+    moment: str,
+    way: Callable[[Path], None],
 ) -> None:
     """Whatever is done to the file, and whenever: exit 5, or what was checked is there to the last
     byte.
     """
     run = prepared(tmp_path, emulator, KINDS[kind])
     pattern, number = MOMENTS[moment]
-    gate = Gate(emulator, pattern.format(method=run.kind.method), number, lambda: way(run.path))
+    gate = Gate(
+        emulator, pattern.format(method=run.kind.method), number, lambda: way(run.path)
+    )
     since = len(emulator.state()["objects"])
     code, log = run.run(gate)
     assert gate.seen >= number, log
@@ -432,7 +458,9 @@ def test_an_attachment_is_read_once(
     assert (code, gate.seen) == (0, 1), log
     (mail,) = arrived(emulator, run.kind, since)
     parts = email.message_from_bytes(mail).walk()
-    assert [part.get_payload(decode=True) for part in parts if part.get_filename()] == [run.data]
+    assert [part.get_payload(decode=True) for part in parts if part.get_filename()] == [
+        run.data
+    ]
 
 
 @pytest.mark.slow
@@ -444,7 +472,9 @@ def test_between_two_runs_of_one_upload(
     """The second run sends what it has checked itself: never half of one and half of another."""
     run = prepared(tmp_path, emulator, KINDS[kind])
     since = len(emulator.state()["objects"])
-    gate = Gate(emulator, rf"PUT /(resumable/)?upload/.*{run.kind.method}", 3, broken=True)
+    gate = Gate(
+        emulator, rf"PUT /(resumable/)?upload/.*{run.kind.method}", 3, broken=True
+    )
     code, log = run.run(gate, **{"max-retries": "0"})
     assert code == 75, log
     way(run.path)
@@ -457,7 +487,9 @@ def test_between_two_runs_of_one_upload(
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
-def test_between_the_listing_and_the_check(tmp_path: Path, way: Callable[[Path], None]) -> None:
+def test_between_the_listing_and_the_check(
+    tmp_path: Path, way: Callable[[Path], None]
+) -> None:
     """What is not the file that was found is not checked; what was checked is what is read from
     then on.
     """

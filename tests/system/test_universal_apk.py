@@ -21,7 +21,12 @@ from uploader.files.android.preflight import fingerprint
 pytestmark = pytest.mark.slow
 
 APP = "com.example.app"
-PLAY = {"target": "play", "files": "*.aab", "tracks": "internal", "universal-apk": "dist/app.apk"}
+PLAY = {
+    "target": "play",
+    "files": "*.aab",
+    "tracks": "internal",
+    "universal-apk": "dist/app.apk",
+}
 STATUS = {
     "target": "play-status",
     "package-name": APP,
@@ -36,7 +41,9 @@ CERTIFICATE = hashlib.sha256(certificate(RELEASE)).hexdigest()
 @pytest.fixture
 def emulator(request: pytest.FixtureRequest) -> Iterator[Emulator]:
     """An emulator that generates as the test says."""
-    with Emulator(config={"generated_apks": {"*": getattr(request, "param", {})}}) as emulator:
+    with Emulator(
+        config={"generated_apks": {"*": getattr(request, "param", {})}}
+    ) as emulator:
         yield emulator
 
 
@@ -56,7 +63,11 @@ def job(job: Job) -> Job:
 
 def left(job: Job) -> list[str]:
     """Every file in the workspace, but for what each run leaves."""
-    files = (path.relative_to(job.workspace) for path in job.workspace.rglob("*") if path.is_file())
+    files = (
+        path.relative_to(job.workspace)
+        for path in job.workspace.rglob("*")
+        if path.is_file()
+    )
     return sorted(str(path) for path in files if path.name != "uploader-results.json")
 
 
@@ -73,7 +84,10 @@ def test_the_signed_apk_comes_back_after_the_commit(job: Job) -> None:
         assert "AndroidManifest.xml" in archive.namelist()
     assert ended.outputs["committed"] == "true"
     assert ended.outputs["universal-apk"] == "dist/app.apk"
-    assert ended.outputs["universal-apk-sha256"] == hashlib.sha256(apk.read_bytes()).hexdigest()
+    assert (
+        ended.outputs["universal-apk-sha256"]
+        == hashlib.sha256(apk.read_bytes()).hexdigest()
+    )
     assert CERTIFICATE in ended.summary
     assert fingerprint(CERTIFICATE) in ended.log
     assert left(job) == ["app.aab", "dist/app.apk"]
@@ -119,7 +133,10 @@ def test_an_apk_that_starts_only_from_google_play_is_warned_about(job: Job) -> N
     ended = job.succeed(PLAY)
     assert is_protected(job)
     assert "starts only where Google Play installed it" in ended.log
-    assert "switch the protection off in the Play Console, under App integrity" in ended.log
+    assert (
+        "switch the protection off in the Play Console, under App integrity"
+        in ended.log
+    )
 
 
 @generating(protected=True)
@@ -154,7 +171,10 @@ def test_a_download_that_never_ends_keeps_the_release(job: Job) -> None:
     assert ended.outputs.get("universal-apk", "") == ""
     assert left(job) == ["app.aab"]
     again = job.succeed(PLAY)
-    assert (again.outputs["committed"], again.outputs["universal-apk"]) == ("true", "dist/app.apk")
+    assert (again.outputs["committed"], again.outputs["universal-apk"]) == (
+        "true",
+        "dist/app.apk",
+    )
 
 
 # What came is checked
@@ -202,7 +222,10 @@ def test_damaged_bytes_are_noticed(at: int, job: Job) -> None:
     "emulator",
     [
         {"rotated": "Newer", "keys": 2, **more}
-        for more in ({}, {"certificate": hashlib.sha256(certificate("Newer")).hexdigest()})
+        for more in (
+            {},
+            {"certificate": hashlib.sha256(certificate("Newer")).hexdigest()},
+        )
     ],
     indirect=True,
     ids=["older", "newer"],
@@ -212,7 +235,10 @@ def test_of_a_rotated_key_google_play_may_report_either(job: Job) -> None:
     signed the APK.
     """
     ended = job.succeed(PLAY)
-    assert "Google Play signs version 42 with 2 keys; the APK of the first is fetched." in ended.log
+    assert (
+        "Google Play signs version 42 with 2 keys; the APK of the first is fetched."
+        in ended.log
+    )
     assert ended.outputs["universal-apk"] == "dist/app.apk"
 
 
@@ -261,7 +287,15 @@ def test_several_bundles_need_a_place_each(job: Job) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["../app.apk", "/tmp/x/app.apk", ".git/hooks/pre-commit", ".env", "dist", "dist/link"]
+    "path",
+    [
+        "../app.apk",
+        "/tmp/x/app.apk",
+        ".git/hooks/pre-commit",
+        ".env",
+        "dist",
+        "dist/link",
+    ],
 )
 def test_a_place_that_nothing_may_be_written_to_is_refused_before_the_upload(
     path: str, job: Job
@@ -283,7 +317,9 @@ def test_a_place_that_nothing_may_be_written_to_is_refused_before_the_upload(
     ],
     ids=repr,
 )
-def test_a_path_is_checked_before_its_app_is_known(inputs: dict[str, str], job: Job) -> None:
+def test_a_path_is_checked_before_its_app_is_known(
+    inputs: dict[str, str], job: Job
+) -> None:
     """No mistake is hidden by a name that is missing, and `{package}` leads nowhere else
     meanwhile.
     """

@@ -50,7 +50,10 @@ def test_what_was_built_is_served(job: Job) -> None:
     """No credentials are there, and nothing is asked."""
     ended = job.succeed({**GIVEN, **NO_LOGIN})
     assert ended.outputs["served"] == "same"
-    assert ended.last_line == "com.example.app 42: the same as built: 10 entries of 3 APKs."
+    assert (
+        ended.last_line
+        == "com.example.app 42: the same as built: 10 entries of 3 APKs."
+    )
     assert job.emulator.requests == []
     told = statement(job, ended)
     assert told["_type"] == "https://in-toto.io/Statement/v1"
@@ -64,7 +67,10 @@ def test_a_change_ends_with_6_and_says_where(job: Job) -> None:
     changed = {f"assets/{number}": b"x" for number in range(50)}
     put(job, BASE.with_entries(changed))
     ended = job.fail(6, GIVEN)
-    assert (ended.outputs["served"], ended.outputs["failure"]) == ("changed", "served-changed")
+    assert (ended.outputs["served"], ended.outputs["failure"]) == (
+        "changed",
+        "served-changed",
+    )
     assert "phone/base.apk: added: assets/0" in ended.log
     assert "44 more entries in uploader-served.json" in ended.log
     assert "assets/49" in ended.summary
@@ -76,7 +82,9 @@ def test_a_change_ends_with_6_and_says_where(job: Job) -> None:
     assert ended.results == []
     findings = statement(job, ended)["predicate"]["comparisons"][0]["findings"]
     assert {finding["entry"] for finding in findings} == set(changed)
-    said = [line for line in ended.log.splitlines() if "phone/" in line or "entries" in line]
+    said = [
+        line for line in ended.log.splitlines() if "phone/" in line or "entries" in line
+    ]
     assert len(said) <= 10
 
 
@@ -117,9 +125,13 @@ LATER = Element(
 
 def with_pack(job: Job, name: str, code: str) -> None:
     """A bundle with an asset pack."""
-    pack = Element("manifest", {"package": f"text:{PACKAGE}", "split": "text:pack"}, [LATER])
+    pack = Element(
+        "manifest", {"package": f"text:{PACKAGE}", "split": "text:pack"}, [LATER]
+    )
     base = manifest(ACTIVITY, **{VERSION_CODE: code})
-    built = bundle({"base": base, "pack": pack}, {**BUILT, "pack/assets/level.bin": b"level"})
+    built = bundle(
+        {"base": base, "pack": pack}, {**BUILT, "pack/assets/level.bin": b"level"}
+    )
     (job.workspace / name).write_bytes(built.data)
 
 
@@ -158,7 +170,10 @@ def test_a_slice_that_may_be_of_two_versions_is_a_mistake(job: Job) -> None:
     with_pack(job, "app43.aab", "10:0000002b")
     put(job, pack_slice("pack.apk", "pack"))
     ended = job.fail(2, {**GIVEN, "files": "*.aab"})
-    assert "pack.apk has no version code, and several bundles have its asset pack" in ended.log
+    assert (
+        "pack.apk has no version code, and several bundles have its asset pack"
+        in ended.log
+    )
 
 
 def test_hostile_names_reach_no_terminal(job: Job) -> None:

@@ -56,7 +56,10 @@ def left(job: Job) -> set[str]:
     runner and the state of the run have there.
     """
     temporary = Path(job.environment({})["RUNNER_TEMP"])
-    others = {path.name for path in temporary.iterdir()} - {"_temp", job.state_folder.name}
+    others = {path.name for path in temporary.iterdir()} - {
+        "_temp",
+        job.state_folder.name,
+    }
     return others | {path.name for path in job.workspace.iterdir()} - OWN
 
 
@@ -81,7 +84,9 @@ def killed_at(request: int, job: Job, run: dict[str, str]) -> Ended | None:
 
 
 @pytest.mark.parametrize("run", [RELEASE, LATER], ids=["release", "later"])
-@pytest.mark.parametrize("is_fresh", [False, True], ids=["same-machine", "fresh-machine"])
+@pytest.mark.parametrize(
+    "is_fresh", [False, True], ids=["same-machine", "fresh-machine"]
+)
 @pytest.mark.timeout(900)
 def test_a_run_that_was_killed_at_any_request_is_repeated(
     tmp_path: Path, run: dict[str, str], is_fresh: bool
@@ -110,7 +115,9 @@ def test_a_run_that_was_killed_at_any_request_is_repeated(
 
 @pytest.mark.parametrize("run", [RELEASE, LATER], ids=["release", "later"])
 @pytest.mark.parametrize("on", [LIST, DOWNLOAD])
-def test_a_service_that_is_down_is_temporary(tmp_path: Path, run: dict[str, str], on: str) -> None:
+def test_a_service_that_is_down_is_temporary(
+    tmp_path: Path, run: dict[str, str], on: str
+) -> None:
     """The release stays, and what was not compared has no result."""
     with before(run, tmp_path / "workspace") as job:
         job.emulator.add_fault(on, "status", status=503)

@@ -55,11 +55,21 @@ def media_of(transcript: Transcript) -> Media:
     facts, first = transcript.facts, transcript.exchanges[0].request.line.split()
     url = f"https://{facts['host']}{first[1].partition('?')[0]}"
     empty = facts["dialect"] == "goog-upload"
-    return Media(first[0], url, (), facts["media"], SIZE, facts["metadata"].encode() or None, empty)
+    return Media(
+        first[0],
+        url,
+        (),
+        facts["media"],
+        SIZE,
+        facts["metadata"].encode() or None,
+        empty,
+    )
 
 
 def dialect_of(transcript: Transcript) -> ModuleType:
-    return goog_upload if transcript.facts["dialect"] == "goog-upload" else content_range
+    return (
+        goog_upload if transcript.facts["dialect"] == "goog-upload" else content_range
+    )
 
 
 def move_of(words: list[str]) -> Move:
@@ -67,7 +77,11 @@ def move_of(words: list[str]) -> Move:
     kind, *rest = words
     if kind == "Send":
         return Send(Span(int(rest[0]), int(rest[1])), final=rest[2] == "final")
-    moves: dict[str, Move] = {"Start": Start(), "QueryOffset": QueryOffset(), "Cancel": Cancel()}
+    moves: dict[str, Move] = {
+        "Start": Start(),
+        "QueryOffset": QueryOffset(),
+        "Cancel": Cancel(),
+    }
     return moves[kind]
 
 
@@ -79,14 +93,20 @@ def built(transcript: Transcript, exchange: Exchange, session: Session) -> Reque
     if kind == "Multipart":
         goog = transcript.facts["dialect"] == "goog-upload"
         return single_request.multipart(media, SIZE, rest[0], goog_upload=goog)
-    request: Request = dialect_of(transcript).request(move_of(exchange.move), session, media)
+    request: Request = dialect_of(transcript).request(
+        move_of(exchange.move), session, media
+    )
     return request
 
 
 def as_message(request: Request, file: bytes) -> Message:
     """The client's request as it goes over the wire."""
     span = request.span
-    body = request.prefix + (file[span.start : span.stop] if span else b"") + request.suffix
+    body = (
+        request.prefix
+        + (file[span.start : span.stop] if span else b"")
+        + request.suffix
+    )
     target = "/" + request.url.split("/", 3)[3]
     headers = (*request.headers, ("Content-Length", str(request.size)))
     return Message(f"{request.method} {target}", headers, body)
@@ -120,7 +140,9 @@ def test_the_client_reads_the_documented_answers(name: str) -> None:
     for exchange in transcript.exchanges:
         if exchange.move[0] not in ("Simple", "Multipart", "Cancel"):
             event = dialect_of(transcript).event(
-                move_of(exchange.move), response_of(exchange.response), media_of(transcript)
+                move_of(exchange.move),
+                response_of(exchange.response),
+                media_of(transcript),
             )
             assert words_of(event) == exchange.event
 
@@ -176,24 +198,34 @@ class Stage:
             "/upload/gmail/v1/users/me/drafts?uploadType=media",
             {"Content-Type": "message/rfc822"},
         )
-        self._draft = talk.request("POST", drafts, b"From: me@example.com\r\n\r\nHello", mail).json[
-            "id"
-        ]
+        self._draft = talk.request(
+            "POST", drafts, b"From: me@example.com\r\n\r\nHello", mail
+        ).json["id"]
         self._session = ""
 
     def replay(self, exchange: Exchange) -> Reply | None:
         """The documented request, sent to the emulator; None when no answer comes."""
-        method, target = exchange.request.line.replace("DRAFT", self._draft).split(" ", 1)
+        method, target = exchange.request.line.replace("DRAFT", self._draft).split(
+            " ", 1
+        )
         if exchange.fault:
             self._talk.emulator.faults.add([exchange.fault])
-        headers = {key: value for key, value in exchange.request.headers if key != "Content-Length"}
+        headers = {
+            key: value
+            for key, value in exchange.request.headers
+            if key != "Content-Length"
+        }
         body = exchange.request.body.replace(b"DRAFT", self._draft.encode())
         try:
-            reply = self._talk.request(method, SESSION.sub(self._session, target), body, headers)
+            reply = self._talk.request(
+                method, SESSION.sub(self._session, target), body, headers
+            )
         except (ConnectionError, http.client.HTTPException):
             self._talk.close()
             return None
-        named = SESSION.findall(reply.header("Location") + reply.header("X-Goog-Upload-URL"))
+        named = SESSION.findall(
+            reply.header("Location") + reply.header("X-Goog-Upload-URL")
+        )
         self._session = named[0] if named else self._session
         return reply
 

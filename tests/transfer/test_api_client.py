@@ -10,13 +10,20 @@ from collections.abc import Callable, Iterable
 import pytest
 
 from tests.support.transfer_harness import ITEMS, Bench
-from uploader.errors import CredentialsError, Interrupted, OutcomeUnknown, TemporaryError
+from uploader.errors import (
+    CredentialsError,
+    Interrupted,
+    OutcomeUnknown,
+    TemporaryError,
+)
 from uploader.http.client import HttpClient, Timeouts
 from uploader.http.messages import Block, Request, Response, TransportError
 from uploader.services.base import Call
 from uploader.transfer.api_client import send_call
 
-SEND = Call("POST", ITEMS.root, "/things/v1/items:send", what="the mail", idempotent=False)
+SEND = Call(
+    "POST", ITEMS.root, "/things/v1/items:send", what="the mail", idempotent=False
+)
 
 
 class AnsweringTransport(HttpClient):
@@ -25,7 +32,9 @@ class AnsweringTransport(HttpClient):
     """
 
     def __init__(
-        self, *responses: Response | TransportError, before: Callable[[], None] = lambda: None
+        self,
+        *responses: Response | TransportError,
+        before: Callable[[], None] = lambda: None,
     ) -> None:
         super().__init__()
         self.responses = list(responses)
@@ -63,7 +72,9 @@ def test_an_answer_that_came_survives_a_signal() -> None:
 
 def test_a_request_that_a_signal_breaks_is_an_interruption() -> None:
     """The connection is broken by the signal itself: nothing went wrong with the network."""
-    bench = interrupted_bench(TransportError("the connection was closed", sent_whole=True))
+    bench = interrupted_bench(
+        TransportError("the connection was closed", sent_whole=True)
+    )
     with pytest.raises(Interrupted):
         send_call(SEND, bench.client, bench.reporter)
 
@@ -73,8 +84,12 @@ def test_a_token_that_is_not_accepted_is_told_and_named() -> None:
     refused.
     """
     expired = Response(401, body=b'{"error": {"code": 401, "message": "Expired."}}')
-    bench = Bench("https://things.googleapis.com", transport=AnsweringTransport(expired, expired))
-    with pytest.raises(CredentialsError, match="did not accept the credentials for the mail"):
+    bench = Bench(
+        "https://things.googleapis.com", transport=AnsweringTransport(expired, expired)
+    )
+    with pytest.raises(
+        CredentialsError, match="did not accept the credentials for the mail"
+    ):
         send_call(SEND, bench.client, bench.reporter)
     assert bench.login.renewals == 1
     assert bench.reporter.infos == [
@@ -93,7 +108,9 @@ ODD: dict[str, bytes] = {
     "no name": b'{"id": ""}',
     "null": b'{"id": null}',
 }
-READ = Call("GET", ITEMS.root, "/things/v1/items", what="the list", promised=("id", "items"))
+READ = Call(
+    "GET", ITEMS.root, "/things/v1/items", what="the list", promised=("id", "items")
+)
 TRUE = Response(200, body=b'{"id": "1"}')
 
 
@@ -102,7 +119,8 @@ def test_an_odd_answer_is_a_broken_connection(odd: str) -> None:
     """It is asked again on the schedule, and nothing is concluded from it; to the end it is 75."""
     response = Response(200, body=ODD[odd])
     bench = Bench(
-        "https://things.googleapis.com", transport=AnsweringTransport(response, response, TRUE)
+        "https://things.googleapis.com",
+        transport=AnsweringTransport(response, response, TRUE),
     )
     assert send_call(READ, bench.client, bench.reporter) == {"id": "1"}
     assert bench.naps == [1.0, 2.0]
@@ -111,7 +129,9 @@ def test_an_odd_answer_is_a_broken_connection(odd: str) -> None:
         transport=AnsweringTransport(*[response] * 2),
         max_retries=1,
     )
-    with pytest.raises(TemporaryError, match=r"the list.*the answer (is|lacks)") as caught:
+    with pytest.raises(
+        TemporaryError, match=r"the list.*the answer (is|lacks)"
+    ) as caught:
         send_call(READ, bench.client, bench.reporter)
     assert caught.value.code == "unreadable-answer"
     assert "`api-endpoint`" in caught.value.hint
@@ -121,19 +141,26 @@ def test_an_odd_answer_is_a_broken_connection(odd: str) -> None:
 def test_an_odd_answer_to_what_must_not_be_repeated_is_a_lost_one(odd: str) -> None:
     """Nobody knows whether it took effect."""
     bench = Bench(
-        "https://things.googleapis.com", transport=AnsweringTransport(Response(200, body=ODD[odd]))
+        "https://things.googleapis.com",
+        transport=AnsweringTransport(Response(200, body=ODD[odd])),
     )
-    with pytest.raises(OutcomeUnknown, match="whether the mail took effect: the answer is"):
+    with pytest.raises(
+        OutcomeUnknown, match="whether the mail took effect: the answer is"
+    ):
         send_call(SEND, bench.client, bench.reporter)
 
 
 @pytest.mark.parametrize(
     ("body", "waits"), [(b"", 0), (b" ", 0), (b"{}", 0), (b"<html>", 1), (b"[]", 1)]
 )
-def test_a_body_may_be_empty_only_where_that_is_documented(body: bytes, waits: int) -> None:
+def test_a_body_may_be_empty_only_where_that_is_documented(
+    body: bytes, waits: int
+) -> None:
     """A deletion is answered without one; a page says nothing of it either."""
     answers = [Response(200, body=body), Response(204)]
-    bench = Bench("https://things.googleapis.com", transport=AnsweringTransport(*answers))
+    bench = Bench(
+        "https://things.googleapis.com", transport=AnsweringTransport(*answers)
+    )
     deletion = Call("DELETE", ITEMS.root, "/things/v1/items/1", may_be_empty=True)
     assert send_call(deletion, bench.client, bench.reporter) == {}
     assert len(bench.naps) == waits

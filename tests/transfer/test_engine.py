@@ -14,13 +14,20 @@ from google_emulator import Emulator
 from tests.support.transfer_harness import Bench, MemoryJournal, emulated, in_memory
 from tests.support.transfer_harness import job as upload_of
 from tests.transfer.test_api_client import AnsweringTransport
-from uploader.errors import ApiError, Interrupted, ReleaseRefused, Stopped, TemporaryError
+from uploader.errors import (
+    ApiError,
+    Interrupted,
+    ReleaseRefused,
+    Stopped,
+    TemporaryError,
+)
 from uploader.http.messages import Response
 from uploader.services.base import Call, Context, Outcome
 from uploader.state.journal import SessionRecord
 
 CONFLICT = Response(
-    409, body=b'{"error": {"code": 409, "message": "Busy.", "errors": [{"reason": "conflict"}]}}'
+    409,
+    body=b'{"error": {"code": 409, "message": "Busy.", "errors": [{"reason": "conflict"}]}}',
 )
 STORED = Response(200, body=b'{"id": "1"}')
 
@@ -37,7 +44,9 @@ def test_the_waits_for_a_conflict_are_in_the_result(max_retries: int) -> None:
     )
     job = replace(upload_of(in_memory(b"x")), retry_on=lambda _: "It is being updated.")
     result = bench.send(job)
-    assert (result.retries, bool(result.error)) == ((2, False) if max_retries == 5 else (1, True))
+    assert (result.retries, bool(result.error)) == (
+        (2, False) if max_retries == 5 else (1, True)
+    )
 
 
 def test_a_session_that_is_begun_ahead_is_used_by_the_upload() -> None:
@@ -52,7 +61,9 @@ def test_a_session_that_is_begun_ahead_is_used_by_the_upload() -> None:
             return Outcome("done")
 
         bench.engine.run(flow)
-        requests = [bench.count(f"resumable.{name}") for name in ("start", "query", "put")]
+        requests = [
+            bench.count(f"resumable.{name}") for name in ("start", "query", "put")
+        ]
         assert (requests, bench.stored()) == ([1, 0, 1], [b"x" * 1000])
 
 
@@ -70,7 +81,9 @@ def test_a_refused_start_is_told_by_the_upload() -> None:
 
         bench.engine.run(flow)
         assert bench.count("resumable.start") == 1
-        assert [result.failure is not None for result in bench.engine.record.results] == [True]
+        assert [
+            result.failure is not None for result in bench.engine.record.results
+        ] == [True]
 
 
 def test_a_session_that_is_not_used_leaves_nothing_behind() -> None:
@@ -118,7 +131,9 @@ def test_what_an_earlier_run_has_begun_is_not_begun_anew() -> None:
     journal = MemoryJournal()
     with emulated(journal=journal) as bench:
         job = upload_of(in_memory(b"x"))
-        journal.save(job, SessionRecord("https://things.googleapis.com/upload/1", 262144))
+        journal.save(
+            job, SessionRecord("https://things.googleapis.com/upload/1", 262144)
+        )
 
         def flow(context: Context) -> Outcome:
             context.begin(job)
@@ -149,12 +164,16 @@ class Counting(AnsweringTransport):
         return STORED
 
 
-@pytest.mark.parametrize(("changes", "most"), [("edits/1", 4), ("", 16)], ids=["edit", "reads"])
+@pytest.mark.parametrize(
+    ("changes", "most"), [("edits/1", 4), ("", 16)], ids=["edit", "reads"]
+)
 def test_few_requests_change_the_same_thing_at_once(changes: str, most: int) -> None:
     """Google Play refuses changes of an edit that meet; what changes nothing has another limit."""
     transport = Counting(most)
     bench = Bench("https://things.googleapis.com", transport=transport)
-    call = Call("PUT", "https://things.googleapis.com", "/things", json={}, changes=changes)
+    call = Call(
+        "PUT", "https://things.googleapis.com", "/things", json={}, changes=changes
+    )
 
     def flow(context: Context) -> Outcome:
         calls: list[Callable[[], object]] = [partial(context.call, call)] * 40

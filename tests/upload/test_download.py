@@ -37,7 +37,12 @@ MD5 = base64.b64encode(hashlib.md5(DATA, usedforsecurity=False).digest()).decode
 
 def response(status: int, body: bytes, length: int, *headers: str) -> bytes:
     """An answer that says it has `length` bytes, whatever it has."""
-    lines = [f"HTTP/1.1 {status} Text", f"Content-Length: {length}", "Connection: close", *headers]
+    lines = [
+        f"HTTP/1.1 {status} Text",
+        f"Content-Length: {length}",
+        "Connection: close",
+        *headers,
+    ]
     return "\r\n".join([*lines, "", ""]).encode() + body
 
 
@@ -49,7 +54,10 @@ def cut(at: int, *headers: str) -> bytes:
 def rest(start: int, *headers: str, total: int | str = len(DATA)) -> bytes:
     """The file from an offset on."""
     return says(
-        206, DATA[start:], f"Content-Range: bytes {start}-{len(DATA) - 1}/{total}", *headers
+        206,
+        DATA[start:],
+        f"Content-Range: bytes {start}-{len(DATA) - 1}/{total}",
+        *headers,
     )
 
 
@@ -94,7 +102,8 @@ def fetch(
 def ranges(server: Script) -> list[str]:
     """What each request asked for, with its condition."""
     asked = (
-        (one.headers.get("range", ""), one.headers.get("if-range", "")) for one in server.requests
+        (one.headers.get("range", ""), one.headers.get("if-range", ""))
+        for one in server.requests
     )
     return [" ".join(filter(None, each)) for each in asked]
 
@@ -111,7 +120,9 @@ def test_a_file_comes_whole(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "etag", [f"ETag: {ETAG}", 'ETag: W/"weak"', "ETag: two words", "X-Nothing: 1"]
 )
-def test_what_came_is_kept_and_only_the_rest_is_asked_for(etag: str, tmp_path: Path) -> None:
+def test_what_came_is_kept_and_only_the_rest_is_asked_for(
+    etag: str, tmp_path: Path
+) -> None:
     """Under the condition that it is the same file, where the server has named a version of its
     bytes.
     """
@@ -120,13 +131,21 @@ def test_what_came_is_kept_and_only_the_rest_is_asked_for(etag: str, tmp_path: P
     with scripted(
         cut(100_000, etag),
         response(
-            206, DATA[100_000:200_000], 200_000, etag, "Content-Range: bytes 100000-299999/300000"
+            206,
+            DATA[100_000:200_000],
+            200_000,
+            etag,
+            "Content-Range: bytes 100000-299999/300000",
         ),
         rest(200_000, etag),
     ) as server:
         bench = Bench(server.url)
         fetch(server, tmp_path, bench=bench)
-    assert ranges(server) == ["", f"bytes=100000-{condition}", f"bytes=200000-{condition}"]
+    assert ranges(server) == [
+        "",
+        f"bytes=100000-{condition}",
+        f"bytes=200000-{condition}",
+    ]
     assert bench.naps == [1.0, 1.0]  # progress gives the waits back
     assert (tmp_path / "file.bin").read_bytes() == DATA
 
@@ -139,8 +158,15 @@ def test_what_came_is_kept_and_only_the_rest_is_asked_for(etag: str, tmp_path: P
         says(206, DATA[100_000:], "Content-Range: bytes 100000-299999/300001"),
         says(206, DATA[100_000:]),
         says(206, DATA[100_000:], "Content-Range: bytes 100000-99/x"),
-        says(206, DATA[100_000:] + b"more", "Content-Range: bytes 100000-299999/300000"),
-        says(206, DATA[100_000:], "Content-Range: bytes 100000-299999/300000", 'ETag: "two"'),
+        says(
+            206, DATA[100_000:] + b"more", "Content-Range: bytes 100000-299999/300000"
+        ),
+        says(
+            206,
+            DATA[100_000:],
+            "Content-Range: bytes 100000-299999/300000",
+            'ETag: "two"',
+        ),
         says(416, b"", "Content-Range: bytes */5"),
     ],
     ids=[
@@ -213,7 +239,9 @@ def test_a_few_bytes_between_breaks_are_no_progress(tmp_path: Path) -> None:
     parts = [cut(100)]
     for start in range(100, 2000, 100):
         range_header = f"Content-Range: bytes {start}-{len(DATA) - 1}/{len(DATA)}"
-        parts.append(response(206, DATA[start : start + 100], len(DATA) - start, range_header))
+        parts.append(
+            response(206, DATA[start : start + 100], len(DATA) - start, range_header)
+        )
     with scripted(*parts) as server:
         bench = Bench(server.url)
         with pytest.raises(TemporaryError):
@@ -231,11 +259,18 @@ def test_a_server_that_never_gets_further_ends_the_run(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("length", ["Content-Length: 9999999999999", "Content-Length: 1000001"])
-def test_a_length_beyond_the_limit_ends_the_run_at_once(length: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "length", ["Content-Length: 9999999999999", "Content-Length: 1000001"]
+)
+def test_a_length_beyond_the_limit_ends_the_run_at_once(
+    length: str, tmp_path: Path
+) -> None:
     """Not a byte of it is taken."""
     head = f"HTTP/1.1 200 OK\r\nConnection: close\r\n{length}\r\n\r\n".encode()
-    with scripted(head + DATA) as server, pytest.raises(ProtocolError, match=r"larger than"):
+    with (
+        scripted(head + DATA) as server,
+        pytest.raises(ProtocolError, match=r"larger than"),
+    ):
         fetch(server, tmp_path)
     assert list(tmp_path.iterdir()) == []
 
@@ -244,7 +279,10 @@ def test_a_body_beyond_the_limit_ends_the_run(tmp_path: Path) -> None:
     """A body that comes in chunks is counted while it comes."""
     head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
     chunked = head + b"%x\r\n" % len(DATA) + DATA + b"\r\n0\r\n\r\n"
-    with scripted(chunked) as server, pytest.raises(ProtocolError, match=r"larger than"):
+    with (
+        scripted(chunked) as server,
+        pytest.raises(ProtocolError, match=r"larger than"),
+    ):
         fetch(server, tmp_path, max_size=299_999)
     assert list(tmp_path.iterdir()) == []
 
@@ -252,7 +290,10 @@ def test_a_body_beyond_the_limit_ends_the_run(tmp_path: Path) -> None:
 def test_a_broken_chunk_is_a_broken_connection(tmp_path: Path) -> None:
     """What came before it is kept, since the next answer has to continue it."""
     chunk = b"%x\r\n" % 70_000 + DATA[:70_000] + b"\r\n-5\r\n"
-    broken = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n" + chunk
+    broken = (
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
+        + chunk
+    )
     with scripted(broken, says(200, DATA)) as server:
         fetch(server, tmp_path)
     assert ranges(server)[1].startswith("bytes=")
@@ -262,11 +303,17 @@ def test_a_broken_chunk_is_a_broken_connection(tmp_path: Path) -> None:
 def test_a_wrong_digest_ends_the_run(tmp_path: Path) -> None:
     """Whichever the server states, or the step knows."""
     other = "0" * 64
-    for algorithm, digest in (("md5", "AAAAAAAAAAAAAAAAAAAAAA=="), ("crc32c", "AAAAAA==")):
+    for algorithm, digest in (
+        ("md5", "AAAAAAAAAAAAAAAAAAAAAA=="),
+        ("crc32c", "AAAAAA=="),
+    ):
         stated = says(200, DATA, f"x-goog-hash: {algorithm}={digest}")
         with scripted(stated) as server, pytest.raises(IntegrityError, match=algorithm):
             fetch(server, tmp_path)
-    with scripted(says(200, DATA)) as server, pytest.raises(IntegrityError, match="sha256"):
+    with (
+        scripted(says(200, DATA)) as server,
+        pytest.raises(IntegrityError, match="sha256"),
+    ):
         fetch(server, tmp_path, sha256=other)
     assert list(tmp_path.iterdir()) == []
 
@@ -278,7 +325,10 @@ def test_what_the_check_refuses_gets_no_name(tmp_path: Path) -> None:
         raise IntegrityError(f"{len(file.read())} bytes are wrong")
 
     (tmp_path / "file.bin").write_bytes(b"before")
-    with scripted(says(200, DATA)) as server, pytest.raises(IntegrityError, match="300000"):
+    with (
+        scripted(says(200, DATA)) as server,
+        pytest.raises(IntegrityError, match="300000"),
+    ):
         fetch(server, tmp_path, refuses)
     assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [
         ("file.bin", b"before")
@@ -290,7 +340,10 @@ def test_the_token_goes_to_the_api_alone(tmp_path: Path) -> None:
     with scripted(says(200, DATA), says(200, DATA)) as server:
         fetch(server, tmp_path)
         fetch(server, tmp_path, public=True)
-    assert [one.headers.get("authorization", "")[:7] for one in server.requests] == ["Bearer ", ""]
+    assert [one.headers.get("authorization", "")[:7] for one in server.requests] == [
+        "Bearer ",
+        "",
+    ]
 
 
 def test_a_401_is_answered_with_a_fresh_token_and_another_refusal_with_its_words(

@@ -12,7 +12,15 @@ import pytest
 
 from google_emulator import Emulator
 from tests.support.job import Job
-from tests.support.transfer_harness import DIALECTS, KIB, STEPS, Bench, data_of, job, on_disk
+from tests.support.transfer_harness import (
+    DIALECTS,
+    KIB,
+    STEPS,
+    Bench,
+    data_of,
+    job,
+    on_disk,
+)
 from uploader.errors import IntegrityError
 from uploader.reporting import UploadListener, UploadProgress
 from uploader.services.base import Dialect
@@ -125,7 +133,9 @@ def test_a_change_while_it_is_sent(
     assert result.failure.exit_code == 5
     assert "changed during the upload" in result.error
     assert not bench.stored()
-    assert not [session for session in bench.state()["sessions"] if session["state"] == "open"]
+    assert not [
+        session for session in bench.state()["sessions"] if session["state"] == "open"
+    ]
     assert bench.count(STEPS[dialect]["query"]) == 0
 
 
@@ -178,7 +188,9 @@ def test_a_file_that_changes_under_a_running_job(job: Job) -> None:
     path = job.workspace / "app.bin"
     path.write_bytes(data_of(SIZE))
     job.emulator.add_fault("resumable.put", "stall", nth=3, seconds=1)
-    running = job.start({"target": "drive.files.create", "files": "app.bin", "chunk-size": "1MiB"})
+    running = job.start(
+        {"target": "drive.files.create", "files": "app.bin", "chunk-size": "1MiB"}
+    )
     running.when(lambda state: bool(state["faults"]["fired"]))
     rewrite_secretly(path)
     ended = running.end()

@@ -167,7 +167,9 @@ def test_the_timeline_tells_requests_waits_and_turns() -> None:
     upload.resume()
     upload.start_over("the session is gone")
     upload.fail(TemporaryError("Gave up."))
-    events = [(one.at, one.kind, one.text, one.seconds, one.bytes) for one in timeline.events]
+    events = [
+        (one.at, one.kind, one.text, one.seconds, one.bytes) for one in timeline.events
+    ]
     assert events == [
         (10.0, "sent", "", 2.0, 2048),
         (12.0, "wait", "the server answered 503", 4.0, 0),
@@ -279,7 +281,9 @@ def test_what_a_single_request_has_added_is_kept() -> None:
     [(True, "nothing lost, 40 of 100 B stored"), (False, "40 of 100 B stored")],
     ids=["kept-state", "state-of-this-machine"],
 )
-def test_an_upload_that_can_be_continued_is_interrupted(lasting: bool, words: str) -> None:
+def test_an_upload_that_can_be_continued_is_interrupted(
+    lasting: bool, words: str
+) -> None:
     """It has not failed. That nothing is lost is said where the next run surely finds the state."""
     upload = upload_of("app.bin", 100)
     timeline = Timeline(upload, lambda: 1.0, lasting=lasting)
@@ -287,7 +291,9 @@ def test_an_upload_that_can_be_continued_is_interrupted(lasting: bool, words: st
     upload.confirm(40)
     upload.interrupt()
     upload.fail(TemporaryError("Gave up."))
-    assert [(event.kind, event.text) for event in timeline.events] == [("interrupted", words)]
+    assert [(event.kind, event.text) for event in timeline.events] == [
+        ("interrupted", words)
+    ]
 
 
 def test_an_upload_that_is_given_up_has_failed() -> None:
@@ -298,7 +304,9 @@ def test_an_upload_that_is_given_up_has_failed() -> None:
     upload.interrupt()
     upload.abandon()
     upload.fail(TemporaryError("Gave up."))
-    assert [(event.kind, event.text) for event in timeline.events] == [("failed", "Gave up.")]
+    assert [(event.kind, event.text) for event in timeline.events] == [
+        ("failed", "Gave up.")
+    ]
 
 
 def test_what_an_earlier_run_sent_is_told_where_the_upload_goes_on() -> None:

@@ -39,7 +39,9 @@ class UnreachableOnce(HttpClient):
 def test_a_session_of_this_run_is_not_resumed() -> None:
     """Asking for the offset before the first byte is sent does not make it an earlier run's."""
     bench = Bench(
-        "https://things.googleapis.com", protocol="resumable", transport=UnreachableOnce()
+        "https://things.googleapis.com",
+        protocol="resumable",
+        transport=UnreachableOnce(),
     )
     result = bench.send(upload_of(b"x" * 1000))
     assert not result.error

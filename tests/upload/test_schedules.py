@@ -31,7 +31,8 @@ pytestmark = pytest.mark.slow
 LARGEST = 3 << 20
 BYTES = data_of(LARGEST)
 SIZES = st.one_of(
-    st.integers(GRANULE, LARGEST), st.sampled_from([0, 1, 2 * GRANULE, 4 * GRANULE + 1, LARGEST])
+    st.integers(GRANULE, LARGEST),
+    st.sampled_from([0, 1, 2 * GRANULE, 4 * GRANULE + 1, LARGEST]),
 )
 CHUNKS = st.one_of(st.none(), st.just(GRANULE), st.integers(1, 1 << 20))
 GRANULARITIES = st.sampled_from([1000, 64 * 1024, GRANULE, 1 << 20])
@@ -51,11 +52,15 @@ ERRORS = st.fixed_dictionaries(
         "body": st.just("<html>"),
     },
 )
-RESETS = st.fixed_dictionaries({"do": st.just("reset"), "after": PLACES, "stored": KEPT})
+RESETS = st.fixed_dictionaries(
+    {"do": st.just("reset"), "after": PLACES, "stored": KEPT}
+)
 LATE = st.sampled_from([500, 503]).map(
     lambda status: {"do": "status-after-effect", "status": status}
 )
-PAGES = st.sampled_from([200, 500, 502]).map(lambda status: {"do": "html", "status": status})
+PAGES = st.sampled_from([200, 500, 502]).map(
+    lambda status: {"do": "html", "status": status}
+)
 PLAIN = st.sampled_from(
     [
         {"do": do}
@@ -70,14 +75,25 @@ PLAIN = st.sampled_from(
     ]
     + [
         {"do": do}
-        for do in ("range-beyond", "range-from", "empty-body", "invalid-json", "wrong-digest")
+        for do in (
+            "range-beyond",
+            "range-from",
+            "empty-body",
+            "invalid-json",
+            "wrong-digest",
+        )
     ]
     + [{"do": "replace-body", "body": "[]"}, {"do": "slow-drip", "seconds": 0.0}]
 )
 OF_BYTES: st.SearchStrategy[dict[str, Any]] = st.one_of(
     st.builds(dict, do=st.just("short-store"), stored=st.integers(0, LARGEST)),
     st.builds(dict, do=st.just("range-backward"), to=st.integers(0, LARGEST)),
-    st.builds(dict, do=st.just("session-lost"), status=st.sampled_from([404, 410]), after=PLACES),
+    st.builds(
+        dict,
+        do=st.just("session-lost"),
+        status=st.sampled_from([404, 410]),
+        after=PLACES,
+    ),
 )
 OF_THE_OTHER = st.sampled_from(
     [
@@ -90,7 +106,11 @@ OF_THE_OTHER = st.sampled_from(
         for value in ("ACTIVE", "what")
     ]
     + [
-        {"do": "status", "status": status, "headers": {"X-Goog-Upload-Status": "active"}}
+        {
+            "do": "status",
+            "status": status,
+            "headers": {"X-Goog-Upload-Status": "active"},
+        }
         for status in (400, 409, 416)
     ]
 )
@@ -101,7 +121,9 @@ def faults(dialect: Dialect) -> st.SearchStrategy[list[dict[str, Any]]]:
     several times.
     """
     step = STEPS[dialect]
-    anywhere = st.sampled_from([step[name] for name in ("put", "put", "query", "final", "start")])
+    anywhere = st.sampled_from(
+        [step[name] for name in ("put", "put", "query", "final", "start")]
+    )
     place = {
         "on": anywhere,
         "nth": st.sampled_from([1, 1, 2, 3]),
@@ -116,7 +138,9 @@ def faults(dialect: Dialect) -> st.SearchStrategy[list[dict[str, Any]]]:
         PLAIN,
         *([OF_THE_OTHER] if dialect == "goog-upload" else []),
     ]
-    anything = st.builds(lambda a, b: {**a, **b}, st.fixed_dictionaries(place), st.one_of(kinds))
+    anything = st.builds(
+        lambda a, b: {**a, **b}, st.fixed_dictionaries(place), st.one_of(kinds)
+    )
     with_bytes = st.builds(
         lambda a, b: {**a, **b},
         st.fixed_dictionaries({**place, "on": st.just(step["put"])}),
@@ -133,7 +157,9 @@ def check(
     """
     stored, fired = bench.stored(), len(bench.fired())
     assert len(stored) <= 1, "two objects were made"
-    assert all(one == data for one in stored), "something else than the file was finalised"
+    assert all(one == data for one in stored), (
+        "something else than the file was finalised"
+    )
     if failure is None:
         assert stored == [data]
     else:
@@ -146,13 +172,17 @@ def check(
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_any_schedule_of_faults_ends_whole_or_in_an_honest_failure(dialect: Dialect) -> None:
+def test_any_schedule_of_faults_ends_whole_or_in_an_honest_failure(
+    dialect: Dialect,
+) -> None:
     """250 random schedules; after a temporary failure the next run finishes the upload, without a
     second object.
     """
 
     @settings(max_examples=250, deadline=None, suppress_health_check=list(HealthCheck))
-    @given(schedule=faults(dialect), size=SIZES, chunk=CHUNKS, granularity=GRANULARITIES)
+    @given(
+        schedule=faults(dialect), size=SIZES, chunk=CHUNKS, granularity=GRANULARITIES
+    )
     def explore(
         schedule: list[dict[str, Any]], size: int, chunk: int | None, granularity: int
     ) -> None:
@@ -172,6 +202,9 @@ def test_any_schedule_of_faults_ends_whole_or_in_an_honest_failure(dialect: Dial
             if isinstance(result.failure, TemporaryError):
                 emulator.faults.clear()
                 again = Bench(emulator, chunk=chunk, journal=journal)
-                assert (again.send(job(data, dialect)).error, again.stored()) == ("", [data])
+                assert (again.send(job(data, dialect)).error, again.stored()) == (
+                    "",
+                    [data],
+                )
 
     explore()

@@ -26,7 +26,11 @@ pytestmark = pytest.mark.slow
 
 SMALL = 300_000  # bytes; one request
 LARGE = 6 * 1024 * 1024 + 7  # bytes; a session, and a second thread for the digests
-STORAGE = {"target": "storage.objects.insert", "params": "bucket: b", "files": "app.bin"}
+STORAGE = {
+    "target": "storage.objects.insert",
+    "params": "bucket: b",
+    "files": "app.bin",
+}
 DRIVE = {"target": "drive.files.create", "files": "app.bin"}
 UNASKED = {"kind", "id", "name", "mimeType"}
 
@@ -34,10 +38,14 @@ UNASKED = {"kind", "id", "name", "mimeType"}
 def base64_of(algorithm: str, data: bytes) -> str:
     if algorithm == "crc32c":
         return base64.b64encode(google_crc32c.value(data).to_bytes(4, "big")).decode()
-    return base64.b64encode(hashlib.new(algorithm, data, usedforsecurity=False).digest()).decode()
+    return base64.b64encode(
+        hashlib.new(algorithm, data, usedforsecurity=False).digest()
+    ).decode()
 
 
-def run(folder: Path, emulator: Emulator, data: bytes, inputs: Mapping[str, str]) -> Ended:
+def run(
+    folder: Path, emulator: Emulator, data: bytes, inputs: Mapping[str, str]
+) -> Ended:
     workspace = folder / "workspace"
     workspace.mkdir()
     (workspace / "app.bin").write_bytes(data)
@@ -45,7 +53,11 @@ def run(folder: Path, emulator: Emulator, data: bytes, inputs: Mapping[str, str]
 
 
 def stored(
-    folder: Path, emulator: Emulator, data: bytes, resource: Mapping[str, str], *headers: str
+    folder: Path,
+    emulator: Emulator,
+    data: bytes,
+    resource: Mapping[str, str],
+    *headers: str,
 ) -> Ended:
     """A run whose upload is answered with this resource and these headers."""
     body = json.dumps(
@@ -80,7 +92,8 @@ def test_a_wrong_crc32c_ends_the_run(
     ended = stored(tmp_path, emulator, data, {**right, "crc32c": "AAAAAA=="})
     assert ended.code == 5, ended.log
     assert (
-        "arrived damaged: the service reports crc32c 00000000, but what was sent has" in ended.log
+        "arrived damaged: the service reports crc32c 00000000, but what was sent has"
+        in ended.log
     )
     assert base64.b64decode(base64_of("crc32c", data)).hex() in ended.log
 
@@ -104,20 +117,27 @@ def test_the_header_alone_is_enough(
     """`x-goog-hash` comes as one header or as several, with either digest or both."""
     data = data_of(SMALL)
     filled = [
-        one.format(crc32c=base64_of("crc32c", data), md5=base64_of("md5", data)) for one in headers
+        one.format(crc32c=base64_of("crc32c", data), md5=base64_of("md5", data))
+        for one in headers
     ]
     ended = stored(tmp_path, emulator, data, {}, *filled)
     assert ended.code == code, ended.log
 
 
 @pytest.mark.parametrize("target", ["drive.files.create", "drive.files.update"])
-def test_drive_is_asked_for_sha256(target: str, tmp_path: Path, emulator: Emulator) -> None:
+def test_drive_is_asked_for_sha256(
+    target: str, tmp_path: Path, emulator: Emulator
+) -> None:
     """Beside what it answers unasked; what it then states is compared."""
     workspace = tmp_path / "workspace"
     workspace.mkdir()
     (workspace / "app.bin").write_bytes(data_of(SMALL))
     created = Job(workspace, emulator).run(DRIVE)
-    params = json.dumps({"fileId": created.outputs["id"]}) if target == "drive.files.update" else ""
+    params = (
+        json.dumps({"fileId": created.outputs["id"]})
+        if target == "drive.files.update"
+        else ""
+    )
     ended = Job(workspace, emulator).run({**DRIVE, "target": target, "params": params})
     assert ended.code == 0, ended.log
     resource = ended.results[0]["resource"]
@@ -144,7 +164,11 @@ def test_drive_is_asked_for_sha256(target: str, tmp_path: Path, emulator: Emulat
     ids=lambda value: str(value.get("target") if isinstance(value, dict) else value),
 )
 def test_fields_that_were_asked_for_stay(
-    inputs: dict[str, str], given: str, sent: str | None, tmp_path: Path, emulator: Emulator
+    inputs: dict[str, str],
+    given: str,
+    sent: str | None,
+    tmp_path: Path,
+    emulator: Emulator,
 ) -> None:
     """The digest's field is added to what the user wants to have, where an answer would lack it."""
     params = {"bucket": "b"} if inputs is STORAGE else {}
@@ -154,13 +178,20 @@ def test_fields_that_were_asked_for_stay(
             "upload-protocol": "resumable",
         }
         ended = run(
-            tmp_path, emulator, data_of(SMALL), {**inputs, **more, "api-endpoint": server.url}
+            tmp_path,
+            emulator,
+            data_of(SMALL),
+            {**inputs, **more, "api-endpoint": server.url},
         )
     assert ended.code == 0, ended.log
-    assert parse_qs(urlsplit(server.requests[0].target).query).get("fields") == (sent and [sent])
+    assert parse_qs(urlsplit(server.requests[0].target).query).get("fields") == (
+        sent and [sent]
+    )
 
 
-@pytest.mark.parametrize("again", [False, True], ids=["at once", "after the session was lost"])
+@pytest.mark.parametrize(
+    "again", [False, True], ids=["at once", "after the session was lost"]
+)
 def test_the_digests_of_a_resumed_upload_are_those_of_the_whole_file(
     again: bool, tmp_path: Path, emulator: Emulator
 ) -> None:
@@ -179,7 +210,9 @@ def test_the_digests_of_a_resumed_upload_are_those_of_the_whole_file(
     second = Job(workspace, emulator).run(inputs)
     assert second.code == 0, second.log
     assert second.outputs["resumed"] == ("false" if again else "true")
-    assert second.results[0]["resource"]["crc32c"] == base64_of("crc32c", data_of(LARGE))
+    assert second.results[0]["resource"]["crc32c"] == base64_of(
+        "crc32c", data_of(LARGE)
+    )
 
 
 @pytest.mark.parametrize(
@@ -201,7 +234,8 @@ def test_of_a_stream_what_was_not_computed_is_not_compared(
     """A stream can't be read again, and the log says what that leaves open."""
     data = data_of(50_000)
     resource = {
-        field: base64_of(name, data) if name else "AAAAAA==" for field, name in stated.items()
+        field: base64_of(name, data) if name else "AAAAAA=="
+        for field, name in stated.items()
     }
     read, write = os.pipe()
     os.write(write, data)

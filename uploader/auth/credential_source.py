@@ -62,8 +62,12 @@ ACCEPTED = (
     "a service-account key or another google-auth credential configuration: JSON, base64 of JSON, "
     "or a path."
 )
-_NO_SOURCE = "the field `{name}` must be an object that says where the token comes from."
-PEM = re.compile(r"-----BEGIN ((?:[A-Z0-9]+ )*PRIVATE KEY)-----(.*)-----END \1-----", re.DOTALL)
+_NO_SOURCE = (
+    "the field `{name}` must be an object that says where the token comes from."
+)
+PEM = re.compile(
+    r"-----BEGIN ((?:[A-Z0-9]+ )*PRIVATE KEY)-----(.*)-----END \1-----", re.DOTALL
+)
 # A text that is surely a path and no secret: it ends as such files do, or consists of folders in
 # lower case.
 PATH = re.compile(
@@ -92,7 +96,9 @@ class Setting:
     def of(cls, inputs: LoginInputs) -> Setting:
         """Return the setting of this run."""
         rules = Rules(inputs.api_endpoint, inputs.platform.server_url)
-        return cls(rules, Access(Workspace.of_login(inputs), "credentials"), inputs.platform)
+        return cls(
+            rules, Access(Workspace.of_login(inputs), "credentials"), inputs.platform
+        )
 
 
 @dataclass(frozen=True)
@@ -151,10 +157,13 @@ def parse(inputs: LoginInputs) -> CredentialSource:
         source = _configured("GOOGLE_APPLICATION_CREDENTIALS", variable, setting)
     else:
         source = _machine(setting)
-    is_service_account = source.kind == SERVICE_ACCOUNT or source.info.get(IMPERSONATION)
+    is_service_account = source.kind == SERVICE_ACCOUNT or source.info.get(
+        IMPERSONATION
+    )
     if inputs.impersonate_user and not is_service_account:
         what = (
-            "acting for a user requires a service account, and these credentials are not for one."
+            "acting for a user requires a service account, and these credentials are "
+            "not for one."
         )
         accepted = "a service-account key, or a keyless login with `service-account`."
         raise InputError(Problem("impersonate-user", what, accepted))
@@ -166,7 +175,9 @@ def _contradictions(inputs: LoginInputs) -> Iterator[Problem]:
     keyless = inputs.workload_identity_provider
     if inputs.credentials and keyless:
         yield Problem(
-            "credentials", "given together with `workload-identity-provider`.", "one of the two."
+            "credentials",
+            "given together with `workload-identity-provider`.",
+            "one of the two.",
         )
     if inputs.service_account and not keyless:
         yield Problem(
@@ -176,9 +187,16 @@ def _contradictions(inputs: LoginInputs) -> Iterator[Problem]:
         )
     # The consoles behind the named targets know service accounts, not pools; Cloud APIs accept a
     # pool's own identity.
-    if keyless and not inputs.service_account and inputs.target and "." not in inputs.target:
+    if (
+        keyless
+        and not inputs.service_account
+        and inputs.target
+        and "." not in inputs.target
+    ):
         yield Problem(
-            "service-account", "not given.", "the e-mail address of the account to act as."
+            "service-account",
+            "not given.",
+            "the e-mail address of the account to act as.",
         )
 
 
@@ -207,9 +225,15 @@ def _wrong_metadata(setting: Setting) -> Iterator[Problem]:
         url = f"http://{variables.get(name) or '169.254.169.254'}/"
         has_path = urlsplit(url).path != "/"
         if has_path or not (is_google_metadata(url) or setting.rules.local(url)):
-            yield Problem(name, "names another host than Google's metadata server.", accepted)
+            yield Problem(
+                name, "names another host than Google's metadata server.", accepted
+            )
     if variables.get("GCE_METADATA_MTLS_MODE", "none").lower() != "none":
-        yield Problem("GCE_METADATA_MTLS_MODE", "is not supported.", "`none`, or no such variable.")
+        yield Problem(
+            "GCE_METADATA_MTLS_MODE",
+            "is not supported.",
+            "`none`, or no such variable.",
+        )
 
 
 def _keyless(inputs: LoginInputs) -> CredentialSource:
@@ -225,8 +249,12 @@ def _keyless(inputs: LoginInputs) -> CredentialSource:
     }
     if account:
         name = f"projects/-/serviceAccounts/{quote(account, safe='@')}"
-        info[IMPERSONATION] = f"https://iamcredentials.googleapis.com/v1/{name}:generateAccessToken"
-    return CredentialSource(KEYLESS, account or provider, "workload-identity-provider", info)
+        info[IMPERSONATION] = (
+            f"https://iamcredentials.googleapis.com/v1/{name}:generateAccessToken"
+        )
+    return CredentialSource(
+        KEYLESS, account or provider, "workload-identity-provider", info
+    )
 
 
 def _configured(origin: str, value: str, setting: Setting) -> CredentialSource:
@@ -247,9 +275,15 @@ def _configured(origin: str, value: str, setting: Setting) -> CredentialSource:
         raise InputError(Problem(origin, problem, ACCEPTED))
     checked = _check(configuration, replace(setting, commands=may_name_commands))
     if checked.problems:
-        raise InputError(*(Problem(origin, problem, ACCEPTED) for problem in checked.problems))
+        raise InputError(
+            *(Problem(origin, problem, ACCEPTED) for problem in checked.problems)
+        )
     info = checked.info
-    secrets = [*_secret_fields(info), *_whole(text, value), json.dumps(info, separators=(",", ":"))]
+    secrets = [
+        *_secret_fields(info),
+        *_whole(text, value),
+        json.dumps(info, separators=(",", ":")),
+    ]
     return CredentialSource(
         kind=info["type"],
         account=_account(info),
@@ -298,7 +332,11 @@ def _unwrap(value: str) -> str | None:
     compact = "".join(value.split()).translate(str.maketrans("-_", "+/")).rstrip("=")
     padding = "=" * (-len(compact) % 4)
     try:
-        text = base64.b64decode(compact + padding, validate=True).decode("utf-8-sig").strip()
+        text = (
+            base64.b64decode(compact + padding, validate=True)
+            .decode("utf-8-sig")
+            .strip()
+        )
     except ValueError:
         return None
     if not text.startswith("{"):
@@ -319,7 +357,11 @@ def _read(value: str, workspace: Path) -> _FileText:
         with path.open("rb") as file:
             content = file.read(MAX_FILE + 1)
         in_workspace = _is_below(path, workspace)
-    except (OSError, ValueError, RuntimeError) as error:  # RuntimeError: a user without a home
+    except (
+        OSError,
+        ValueError,
+        RuntimeError,
+    ) as error:  # RuntimeError: a user without a home
         return _FileText(None, _why_not_read(value, workspace, error))
     if len(content) <= MAX_FILE:
         text = _unwrap(content.decode("utf-8-sig", "replace"))
@@ -380,7 +422,9 @@ def _absent(names: Sequence[str], kind: str) -> str:
     """Return what is wrong with a configuration without these fields."""
     noun = "fields" if len(names) > 1 else "field"
     listed = ", ".join(f"`{name}`" for name in names)
-    return f"the {noun} {listed} of this `{kind}` configuration must be present, as text."
+    return (
+        f"the {noun} {listed} of this `{kind}` configuration must be present, as text."
+    )
 
 
 def _wrong_type(info: Mapping[str, Any]) -> str:
@@ -417,7 +461,10 @@ def _check_external(info: dict[str, Any], setting: Setting) -> _Checked:
         setting.platform,
         commands=setting.commands,
     )
-    named = {**info, "credential_source": with_named_certificate(source, setting.platform)}
+    named = {
+        **info,
+        "credential_source": with_named_certificate(source, setting.platform),
+    }
     return _Checked(named, list(problems))
 
 
@@ -483,7 +530,10 @@ def _repair_key(text: str) -> tuple[str, str]:
     """
     pem = PEM.fullmatch(re.sub(r"(?<!\\)\\+[nr]", "\n", text).strip())
     if not pem:
-        return text, "`private_key` is not one whole PEM key, from its BEGIN line to its END line."
+        return (
+            text,
+            "`private_key` is not one whole PEM key, from its BEGIN line to its END line.",
+        )
     label = pem[1]
     body = "".join(pem[2].split())
     if "ENCRYPTED" in label or "ENCRYPTED" in body:
@@ -520,7 +570,9 @@ def _secret_fields(info: Mapping[str, Any]) -> Iterator[str]:
     for name, value in info.items():
         if isinstance(value, Mapping):
             if name == "headers":
-                yield from (text.split()[-1] for text in value.values() if _is_text(text))
+                yield from (
+                    text.split()[-1] for text in value.values() if _is_text(text)
+                )
             yield from _secret_fields(value)
         elif name in SECRET_FIELDS and isinstance(value, str) and value:
             yield value

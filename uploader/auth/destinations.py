@@ -42,7 +42,9 @@ AZURE_IDENTITY = "/metadata/identity/oauth2/token"
 METADATA = "/computeMetadata/v1/"
 # An e-mail address or a unique id (iam.googleapis.com, projects.serviceAccounts).
 _ACCOUNT = r"([A-Za-z0-9._-]+@[A-Za-z0-9.-]+|[0-9]{1,30})"
-_IMPERSONATION = re.compile(rf"/v1/projects/-/serviceAccounts/{_ACCOUNT}:generateAccessToken")
+_IMPERSONATION = re.compile(
+    rf"/v1/projects/-/serviceAccounts/{_ACCOUNT}:generateAccessToken"
+)
 AWS_PATHS: Mapping[str, tuple[str, ...]] = {
     "region_url": ("/latest/meta-data/placement/availability-zone",),
     "url": (
@@ -81,7 +83,9 @@ class Destinations:
             return True
         if re.search(r"\.\.|%|//|\\", path):
             return False
-        return any(place == root and path.startswith(start) for root, start in self.below)
+        return any(
+            place == root and path.startswith(start) for root, start in self.below
+        )
 
 
 def _address(url: str) -> tuple[Origin, str]:
@@ -122,7 +126,11 @@ class Rules:
         if is_google_service(url, "oauth2") and _has_path(url, ("/token",)):
             return True
         place = origin(url)
-        return place == origin(self.endpoint) and place.scheme == "https" and _is_plain(url)
+        return (
+            place == origin(self.endpoint)
+            and place.scheme == "https"
+            and _is_plain(url)
+        )
 
     def impersonation(self, url: str) -> bool:
         """Whether the IAM credentials API hands out a service account's tokens there."""

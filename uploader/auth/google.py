@@ -67,7 +67,14 @@ BEARER = re.compile(r"[\x21-\x7e]{1,16384}")
 TEMPORARY = ("server_error", "temporarily_unavailable", "internal_failure")
 # the fields of requests and of responses that are secrets
 SENT = ("assertion", "subject_token", "actor_token", "refresh_token", "client_secret")
-RECEIVED = ("access_token", "accessToken", "id_token", "refresh_token", "signedJwt", "value")
+RECEIVED = (
+    "access_token",
+    "accessToken",
+    "id_token",
+    "refresh_token",
+    "signedJwt",
+    "value",
+)
 # What google-auth raises on a damaged configuration, an unreadable file or a strange response.
 _USUAL = (
     ValueError,
@@ -79,7 +86,9 @@ _USUAL = (
     OSError,
 )
 RAISED = (GoogleAuthError, UnsupportedAlgorithm, subprocess.SubprocessError, *_USUAL)
-HINT = "Check the credential's token endpoint, and whether a proxy intercepts the request."
+HINT = (
+    "Check the credential's token endpoint, and whether a proxy intercepts the request."
+)
 
 
 class _Advice(NamedTuple):
@@ -90,7 +99,9 @@ class _Advice(NamedTuple):
     hint: str = ""
 
 
-logging.getLogger("google").addHandler(logging.NullHandler())  # its advice is not for our log
+logging.getLogger("google").addHandler(
+    logging.NullHandler()
+)  # its advice is not for our log
 
 
 class Unavailable(Exception):
@@ -189,10 +200,15 @@ class TokenRequest(GoogleAuthRequest):
     def _raise_for_error(self, response: Response, host: str) -> None:
         """Raise the error that a response stands for; a short HTTP 200 is none."""
         error = google_error.read(response)
-        if verdict(response) in (Verdict.RETRY, Verdict.IN_DOUBT) or error.reason in TEMPORARY:
+        if (
+            verdict(response) in (Verdict.RETRY, Verdict.IN_DOUBT)
+            or error.reason in TEMPORARY
+        ):
             raise Unavailable(host, response)
         if len(response.body) >= MAX_RESPONSE:
-            raise ProtocolError(f"{host} answered a token request with more than 1 MiB.", hint=HINT)
+            raise ProtocolError(
+                f"{host} answered a token request with more than 1 MiB.", hint=HINT
+            )
         if 300 <= response.status < 400:
             what = (
                 f"{host} answered a token request with a redirect, and redirects are never "
@@ -200,7 +216,9 @@ class TokenRequest(GoogleAuthRequest):
             )
             raise UntrustedHost(what, hint=HINT)
         if response.status != 200:
-            raise refused(host, error, self._redactor.one_line(error.message, limit=500))
+            raise refused(
+                host, error, self._redactor.one_line(error.message, limit=500)
+            )
 
     def _mask_request(self, headers: Mapping[str, str], body: bytes) -> None:
         """Report the secrets of a request: its Authorization header, and those of its form."""
@@ -234,7 +252,8 @@ def _check_certificate(paths: Sequence[str]) -> None:
             "not exist."
         )
         raise CredentialsError(
-            what, hint="Check the paths in the certificate configuration of this machine."
+            what,
+            hint="Check the paths in the certificate configuration of this machine.",
         )
 
 
@@ -251,7 +270,9 @@ def _as_answer(method: str, response: Response) -> Response | TransportError:
     return response
 
 
-def refused(host: str, error: google_error.GoogleError, message: str) -> CredentialsError:
+def refused(
+    host: str, error: google_error.GoogleError, message: str
+) -> CredentialsError:
     """Return the error for a token endpoint's refusal.
 
     `message` is the endpoint's own, already redacted.
@@ -299,18 +320,28 @@ def credentials(
     """
     what = "the configuration can't be used."
     try:
-        return _credentials(source.info, list(scopes), subject or None, supplier, access)
+        return _credentials(
+            source.info, list(scopes), subject or None, supplier, access
+        )
     except RAISED:
         if "private_key" in source.info:
             what = "`private_key` can't be read."
     # Outside of `except`, so that the error does not carry an exception with parts of the key.
     raise InputError(
-        Problem(source.origin, what, "a credential configuration as Google's tools write it.")
+        Problem(
+            source.origin,
+            what,
+            "a credential configuration as Google's tools write it.",
+        )
     )
 
 
 def _credentials(
-    info: Mapping[str, Any], scopes: list[str], subject: str | None, supplier: Any, access: Access
+    info: Mapping[str, Any],
+    scopes: list[str],
+    subject: str | None,
+    supplier: Any,
+    access: Access,
 ) -> Any:
     # Each kind has a module of its own, and most runs need one of them alone.
     kind = info.get("type")
@@ -355,7 +386,9 @@ def _credentials(
     return _federated(info, scopes, supplier, access)
 
 
-def _federated(info: Mapping[str, Any], scopes: list[str], supplier: Any, access: Access) -> Any:
+def _federated(
+    info: Mapping[str, Any], scopes: list[str], supplier: Any, access: Access
+) -> Any:
     """Return the credentials that exchange a token of another identity provider."""
     from google.auth import aws, identity_pool, pluggable  # as above
 
@@ -383,7 +416,9 @@ def _without(info: Mapping[str, Any], left_out: str) -> dict[str, Any]:
 
 
 def destinations(
-    source: configuration.CredentialSource, inputs: LoginInputs, supplier: JobToken | None = None
+    source: configuration.CredentialSource,
+    inputs: LoginInputs,
+    supplier: JobToken | None = None,
 ) -> Destinations:
     """Return every address that this login may ask, from the configuration that was checked."""
     if source.kind == configuration.DEFAULT:
@@ -444,7 +479,9 @@ class _MetadataServer(NamedTuple):
         return cls(f"http://{ip}", f"http://{host}{METADATA}")
 
 
-def application_default(scopes: Sequence[str], request: TokenRequest, inputs: LoginInputs) -> Any:
+def application_default(
+    scopes: Sequence[str], request: TokenRequest, inputs: LoginInputs
+) -> Any:
     """Return a login by the metadata server, which is asked once and briefly. Raises
     CredentialsError where there is none.
     """
@@ -488,7 +525,9 @@ def fetch(credential: Any, request: TokenRequest) -> tuple[str, float]:
     if request.responded:
         what = f"{request.responded} answered a token request with something other than a token."
         raise ProtocolError(what, hint=HINT)
-    reason = reason.strip().rstrip(".") or "the configured source of the token can't be read"
+    reason = (
+        reason.strip().rstrip(".") or "the configured source of the token can't be read"
+    )
     raise CredentialsError(
         f"There is no token to log in with: {reason}.",
         cause="The credential configuration names a source that this job does not have.",
@@ -529,7 +568,8 @@ def _without_output(reason: str, error: BaseException) -> str:
         )
     if reason.startswith("Executable returned"):
         return (
-            "the command in `credential_source` returned no token; its output is not repeated here"
+            "the command in `credential_source` returned no token; its output is not "
+            "repeated here"
         )
     return reason
 
@@ -618,7 +658,12 @@ class Login:
             try:
                 if not self._token or left < needed:
                     self._renew()
-            except (CredentialsError, ProtocolError, TemporaryError, UntrustedHost) as error:
+            except (
+                CredentialsError,
+                ProtocolError,
+                TemporaryError,
+                UntrustedHost,
+            ) as error:
                 if not self._token:
                     self._failure = error.with_advice()
                 raise

@@ -17,7 +17,9 @@ _API_KEY: Final = re.compile(r"AIza[\w-]{30,60}", re.ASCII)
 _ACCESS_TOKEN: Final = re.compile(r"ya29\.[\w.-]+", re.ASCII)
 _ADDRESS: Final = re.compile(r"[^\s@{}\"]{1,100}@[\w.-]{1,200}\.[a-z]{2,20}", re.ASCII)
 _UTF_16: Final = (b"\xff\xfe", b"\xfe\xff")
-_DER: Final = b"\x30"  # the first byte of a PKCS #12 file (RFC 7292), and of keys without text
+_DER: Final = (
+    b"\x30"  # the first byte of a PKCS #12 file (RFC 7292), and of keys without text
+)
 
 
 def what_it_is(value: str) -> str:
@@ -26,7 +28,9 @@ def what_it_is(value: str) -> str:
     """
     text = value.strip()
     if text and set(text) == {"*"}:
-        return "asterisks, which a log shows in place of a secret; give the secret itself."
+        return (
+            "asterisks, which a log shows in place of a secret; give the secret itself."
+        )
     if _EXPRESSION.fullmatch(text):
         return (
             "an expression that the CI system did not evaluate; in GitHub's workflows it is "
@@ -49,7 +53,9 @@ def what_it_is(value: str) -> str:
     if _API_KEY.fullmatch(text):
         return "an API key, which can't change anything; give the JSON key of a service account."
     if _ACCESS_TOKEN.fullmatch(text):
-        return "an access token, which expires within hours; give a service-account key."
+        return (
+            "an access token, which expires within hours; give a service-account key."
+        )
     if _ADDRESS.fullmatch(text):
         return (
             "an e-mail address; give the account's JSON key, or log in without a key, with "
@@ -85,7 +91,9 @@ def what_is_damaged(text: str, error: ValueError | RecursionError) -> str:
 def no_object(value: object) -> str:
     """Return what is wrong with JSON that is no object."""
     if isinstance(value, str) and _is_object(value):
-        return "JSON inside a JSON string, with quotes around it; give the object itself."
+        return (
+            "JSON inside a JSON string, with quotes around it; give the object itself."
+        )
     return "JSON, but not an object."
 
 

@@ -125,7 +125,10 @@ class JobToken:
         """
         if self._token:
             return self._token
-        headers = {"Authorization": f"Bearer {self._bearer}", "Accept": "application/json"}
+        headers = {
+            "Authorization": f"Bearer {self._bearer}",
+            "Accept": "application/json",
+        }
         try:
             response = request(self._url, headers=headers)
         except CredentialsError as refusal:

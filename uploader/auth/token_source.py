@@ -43,7 +43,12 @@ IDENTITY = (
 
 
 def wrong_source(
-    info: Mapping[str, Any], rules: Rules, access: Access, platform: Platform, *, commands: bool
+    info: Mapping[str, Any],
+    rules: Rules,
+    access: Access,
+    platform: Platform,
+    *,
+    commands: bool,
 ) -> Iterator[str]:
     """Yield what is wrong with the `credential_source`, an object, of a configuration.
 
@@ -133,7 +138,9 @@ def _wrong_command(command: object, access: Access, *, commands: bool) -> Iterat
         yield from _wrong_file("output_file", command["output_file"], access)
 
 
-def _wrong_certificate(certificate: object, access: Access, platform: Platform) -> Iterator[str]:
+def _wrong_certificate(
+    certificate: object, access: Access, platform: Platform
+) -> Iterator[str]:
     """Yield what is wrong with a certificate: with its trust chain, its configuration, and the two
     files that the configuration names.
     """
@@ -171,7 +178,9 @@ def _default_configuration(platform: Platform) -> tuple[str, str]:
     return _CONFIGURATION, str(Path(folder) / _CONFIGURATION)
 
 
-def with_named_certificate(source: Mapping[str, Any], platform: Platform) -> Mapping[str, Any]:
+def with_named_certificate(
+    source: Mapping[str, Any], platform: Platform
+) -> Mapping[str, Any]:
     """Return the source with the configuration of its certificate named, so that google-auth looks
     for none by itself.
     """

@@ -42,7 +42,9 @@ MAX_ARTIFACT: Mapping[str, int] = {
 Identity: TypeAlias = tuple[int, int, int, int]
 _WILDCARD = re.compile(r"[*?\[]")
 _FEW = 3  # names that are listed one by one
-_ACCEPTED = "paths and globs (*, ?, [a-z], **) relative to the workspace, or - for a stream"
+_ACCEPTED = (
+    "paths and globs (*, ?, [a-z], **) relative to the workspace, or - for a stream"
+)
 
 
 @dataclass(frozen=True)
@@ -204,7 +206,9 @@ def _refusals(
         else:
             pattern = printable(matches.pattern)
             what = f"{printable(name)}, which `{pattern}` matches, {objection}."
-            problem = Problem(input_name, what, _narrower(matches.tidy, taken, list(refused)))
+            problem = Problem(
+                input_name, what, _narrower(matches.tidy, taken, list(refused))
+            )
         problems.append(problem)
     return problems
 
@@ -269,7 +273,10 @@ def _with_manifest(artifact: Artifact) -> Artifact:
     """Return the artifact with its manifest. Raises InputError."""
     if artifact.size is None or artifact.data is not None:
         raise InputError(
-            Problem("files", f"{artifact.name} is a stream; an APK or bundle has to be a file.")
+            Problem(
+                "files",
+                f"{artifact.name} is a stream; an APK or bundle has to be a file.",
+            )
         )
     with artifact.reader() as file:
         return replace(artifact, manifest=read_manifest(file, artifact.name))
@@ -416,7 +423,10 @@ def _list_candidates(folder: Path, segment: str) -> list[_Entry]:
         return [_Entry(segment, is_folder=True)]
     try:
         with os.scandir(folder) as entries:
-            return [_Entry(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
+            return [
+                _Entry(entry.name, entry.is_dir(follow_symlinks=False))
+                for entry in entries
+            ]
     except NotADirectoryError:
         return []
 
@@ -460,7 +470,9 @@ def _take(name: str, workspace: Workspace, *, exact: bool) -> _File | None:
         objection = access.objection_to_file(path)
         if objection:
             raise NotOpened(objection)
-    artifact = Artifact(printable(name), str(path), size, identity(status), access=access)
+    artifact = Artifact(
+        printable(name), str(path), size, identity(status), access=access
+    )
     return _File(real_path, artifact)
 
 

@@ -109,7 +109,9 @@ class CheckedFile(io.RawIOBase):
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
         """Go to an offset from the beginning, from here, or from the end."""
-        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: self._size}[whence]
+        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: self._size}[
+            whence
+        ]
         if start + offset < 0:
             raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
         self._position = start + offset

@@ -21,7 +21,9 @@ from typing import Any, Final
 
 from uploader.redaction import google_secret, holds_private_key
 
-HEAD: Final = 64 * 1024  # bytes; every credential file of Google's has less than a tenth of it
+HEAD: Final = (
+    64 * 1024
+)  # bytes; every credential file of Google's has less than a tenth of it
 # bytes that are read beyond, so that a credential that begins before the end of HEAD is complete
 _MARGIN: Final = 8 * 1024
 # bytes of a keystore that are looked at; certificates may come before the key
@@ -50,9 +52,12 @@ _NPMRC: Final = re.compile(
     r"[\"']?[^\s$\"'<]",
     re.MULTILINE,
 )
-_PYPIRC: Final = re.compile(r"^[ \t]{0,20}password[ \t]{0,9}[=:][ \t]{0,9}[^\s$<%{]", re.MULTILINE)
+_PYPIRC: Final = re.compile(
+    r"^[ \t]{0,20}password[ \t]{0,9}[=:][ \t]{0,9}[^\s$<%{]", re.MULTILINE
+)
 _INDEX: Final = re.compile(
-    r"^(?:\[(?:distutils|pypi|testpypi)\]|[ \t]{0,20}repository[ \t]{0,9}[=:])", re.MULTILINE
+    r"^(?:\[(?:distutils|pypi|testpypi)\]|[ \t]{0,20}repository[ \t]{0,9}[=:])",
+    re.MULTILINE,
 )
 # The names that Gradle's and Android's own files and documents use for a password of a keystore, or
 # of a key in it.
@@ -73,10 +78,14 @@ _ESCAPED: Final = re.compile(r"\\u([0-9A-Fa-f]{4})")
 _PLACEHOLDER: Final = re.compile(
     r"\$|<.*>$|\{\{|%\w+%$|@\w+@$|\*+$|(?i:x+|changeme|todo|your[\w -]*)$"
 )
-_LOGIN_URL: Final = re.compile(r"https?://[^\s/:@]{0,999}:(?![$<{%])[^\s/@]{1,999}@[^\s@]+")
+_LOGIN_URL: Final = re.compile(
+    r"https?://[^\s/:@]{0,999}:(?![$<{%])[^\s/@]{1,999}@[^\s@]+"
+)
 _SHORTEST_BASE64: Final = 160  # characters; an elliptic key has 164
 _BASE64: Final = re.compile(r"[\w+/-]+={0,2}", re.ASCII)
-_BASE64_WORD: Final = re.compile(rf"(?<![\w+/-])[\w+/-]{{{_SHORTEST_BASE64},}}={{0,2}}", re.ASCII)
+_BASE64_WORD: Final = re.compile(
+    rf"(?<![\w+/-])[\w+/-]{{{_SHORTEST_BASE64},}}={{0,2}}", re.ASCII
+)
 _BASE64_LINE: Final = re.compile(r"(?!--)[\w+/-]+={0,2}", re.ASCII)
 _SHORTEST_LINE: Final = 40  # characters; base64 is wrapped after 64 or 76
 
@@ -87,7 +96,10 @@ _GOOGLE: Final = {
     "authorized_user": ("a Google user's credential", "refresh_token"),
     "external_account_authorized_user": ("a Google user's credential", "refresh_token"),
     "external_account": ("a Google credential configuration", "credential_source"),
-    "impersonated_service_account": ("a Google credential configuration", "source_credentials"),
+    "impersonated_service_account": (
+        "a Google credential configuration",
+        "source_credentials",
+    ),
 }
 
 # --- keystores ------------------------------------------------------------------------------------
@@ -105,12 +117,17 @@ _PKCS12: Final = re.compile(
 # The object identifiers of a key, an encrypted key and a secret: 1.2.840.113549.1.12.10.1 with 1, 2
 # and 5.
 _PKCS12_KEYS: Final = tuple(
-    b"\x06\x0b\x2a\x86\x48\x86\xf7\x0d\x01\x0c\x0a\x01" + bytes([kind]) for kind in (1, 2, 5)
+    b"\x06\x0b\x2a\x86\x48\x86\xf7\x0d\x01\x0c\x0a\x01" + bytes([kind])
+    for kind in (1, 2, 5)
 )
 # the length of a DER value; some programs write it with more bytes than it needs
 _LENGTH: Final = rb"(?:[\x00-\x7f]|\x81.|\x82..|\x83...|\x84....)"
 _PKCS8: Final = re.compile(
-    rb"\x30" + _LENGTH + rb"\x02\x01[\x00\x01]\x30" + _LENGTH + rb"\x06[\x03-\x09](?:\x2a|\x2b)",
+    rb"\x30"
+    + _LENGTH
+    + rb"\x02\x01[\x00\x01]\x30"
+    + _LENGTH
+    + rb"\x06[\x03-\x09](?:\x2a|\x2b)",
     re.DOTALL,
 )
 _PKCS8_ENCRYPTED: Final = re.compile(
@@ -124,7 +141,9 @@ _PKCS8_ENCRYPTED: Final = re.compile(
 _PKCS1: Final = re.compile(
     rb"\x30" + _LENGTH + rb"\x02\x01\x00\x02" + _LENGTH + rb"\x00", re.DOTALL
 )
-_SEC1: Final = re.compile(rb"\x30" + _LENGTH + rb"\x02\x01\x01\x04[\x1c-\x42]", re.DOTALL)
+_SEC1: Final = re.compile(
+    rb"\x30" + _LENGTH + rb"\x02\x01\x01\x04[\x1c-\x42]", re.DOTALL
+)
 
 
 class _Cut(Exception):
@@ -239,7 +258,9 @@ def _credential_object(value: dict[str, Any]) -> str:
         if secret and isinstance(secret, str):
             return "an OAuth client with its secret"
     # google-auth writes a user's credential without a type.
-    if _is_secret(value.get("client_secret")) and _is_secret(value.get("refresh_token")):
+    if _is_secret(value.get("client_secret")) and _is_secret(
+        value.get("refresh_token")
+    ):
         return "a Google user's credential"
     if _has_docker_login(value):
         return "a Docker configuration with a login"
@@ -263,7 +284,9 @@ def _has_docker_login(value: dict[str, Any]) -> bool:
         for registry in _mappings_in(registries):
             if registry.get("auth") or registry.get("identitytoken"):
                 return True
-    return any(_is_user_and_password(registry.get("auth")) for registry in _mappings_in(value))
+    return any(
+        _is_user_and_password(registry.get("auth")) for registry in _mappings_in(value)
+    )
 
 
 def _mappings_in(value: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -198,7 +198,12 @@ class NewFile:
         # A later step may run as another user, so the mode does not depend on the umask.
         os.fchmod(self.file.fileno(), 0o644)
         destination.check_kind(self.folder)
-        os.replace(self.temporary, destination.leaf, src_dir_fd=self.folder, dst_dir_fd=self.folder)
+        os.replace(
+            self.temporary,
+            destination.leaf,
+            src_dir_fd=self.folder,
+            dst_dir_fd=self.folder,
+        )
         return destination.path
 
 

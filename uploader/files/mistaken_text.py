@@ -28,8 +28,20 @@ _PATH: Final = re.compile(
     re.ASCII,
 )
 _JSON_START: Final = re.compile(r"\[?\s*\{\s*[\"']?[\w-]+[\"']?\s*:")
-_EMPTY_VALUES: Final = ("null", "undefined", "None", "none", "~", "true", "false", "[]", "{}")
-_OBJECT: Final = "[object Object]"  # what JavaScript makes of an object where a text belongs
+_EMPTY_VALUES: Final = (
+    "null",
+    "undefined",
+    "None",
+    "none",
+    "~",
+    "true",
+    "false",
+    "[]",
+    "{}",
+)
+_OBJECT: Final = (
+    "[object Object]"  # what JavaScript makes of an object where a text belongs
+)
 
 
 class Mistake(NamedTuple):
@@ -42,7 +54,9 @@ class Mistake(NamedTuple):
 def lfs_pointer(text: str) -> Mistake | None:
     """Recognise the text that stands in the place of a file that Git LFS keeps."""
     if text.startswith(_LFS):
-        return Mistake("is a Git LFS pointer, not the text.", "a checkout with `lfs: true`")
+        return Mistake(
+            "is a Git LFS pointer, not the text.", "a checkout with `lfs: true`"
+        )
     return None
 
 
@@ -58,7 +72,8 @@ def path_to_a_text(
     notation = _file_notation(text, folders, must_exist=must_exist)
     if notation:
         return Mistake(
-            f"is `{notation}`, which is not read here and would be published as the text.", instead
+            f"is `{notation}`, which is not read here and would be published as the text.",
+            instead,
         )
     if all(_exists(line, folders) for line in lines):
         kind = "file"
@@ -71,7 +86,8 @@ def path_to_a_text(
         )
     if not must_exist and all(_is_path(line) for line in lines):
         return Mistake(
-            "is a path, and would be published as the text; there is no such file.", instead
+            "is a path, and would be published as the text; there is no such file.",
+            instead,
         )
     return None
 
@@ -95,10 +111,13 @@ def _file_notation(text: str, folders: Sequence[Path], *, must_exist: bool) -> s
 def output_of_a_tool(text: str, instead: str) -> Mistake | None:
     """Recognise JSON, or YAML in its form, that is no map of languages."""
     if text in _EMPTY_VALUES:
-        return Mistake(f"is `{text}`: the expression in the workflow has no value.", instead)
+        return Mistake(
+            f"is `{text}`: the expression in the workflow has no value.", instead
+        )
     if text == _OBJECT:
         return Mistake(
-            f"is `{text}`: the expression in the workflow is an object, not a text.", instead
+            f"is `{text}`: the expression in the workflow is an object, not a text.",
+            instead,
         )
     if not text.startswith(("{", "[")):
         return None

@@ -56,7 +56,9 @@ def files_nearby(pattern: str, root: Path, max_entries: int = MAX_ENTRIES) -> st
         if not found.complete:
             return ""
         kinds = " or ".join(endings)
-        return f" The workspace has no {kinds} file at all. Did an earlier step build it?"
+        return (
+            f" The workspace has no {kinds} file at all. Did an earlier step build it?"
+        )
     names = sorted(found.names, key=lambda name: (-_similarity(name, pattern), name))
     nearest = names[0]
     has_wildcard = re.search(r"[*?\[]", pattern) is not None

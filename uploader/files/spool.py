@@ -61,7 +61,9 @@ class Spool:
     `hint` says what to do where the disk is full.
     """
 
-    def __init__(self, descriptor: int, what: str, max_size: int, hint: str = _FREE_SPACE) -> None:
+    def __init__(
+        self, descriptor: int, what: str, max_size: int, hint: str = _FREE_SPACE
+    ) -> None:
         self.descriptor = descriptor
         self.hint = hint
         self._what = what
@@ -132,7 +134,9 @@ class SpooledFile:
             number, offset = divmod(self.size, BLOCK)
             part = left[: BLOCK - offset]
             try:
-                written = os.pwrite(self._spool.descriptor, part, self._blocks[number] + offset)
+                written = os.pwrite(
+                    self._spool.descriptor, part, self._blocks[number] + offset
+                )
             except OSError as error:
                 raise UploaderError(
                     f"{capitalised(self.name)} could not be kept for the comparison: "
@@ -193,7 +197,11 @@ class _Reader(io.RawIOBase):
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         """Go to a position."""
-        beginnings = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._file.size}
+        beginnings = {
+            io.SEEK_SET: 0,
+            io.SEEK_CUR: self._position,
+            io.SEEK_END: self._file.size,
+        }
         position = beginnings[whence] + offset
         if position < 0:
             raise OSError(errno.EINVAL, "before the beginning")

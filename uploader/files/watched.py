@@ -42,7 +42,9 @@ class Watched:
 
     def reader(self) -> io.BufferedReader:
         """Open the file from its beginning. Reading raises what `check` raises."""
-        return io.BufferedReader(_WatchedReader(self.source.reader(), self.check), _BUFFER)
+        return io.BufferedReader(
+            _WatchedReader(self.source.reader(), self.check), _BUFFER
+        )
 
 
 class _WatchedReader(io.RawIOBase):

@@ -35,15 +35,20 @@ from uploader.inputs import Inputs
 from uploader.inputs.platform import Platform
 from uploader.inputs.records import LoginInputs, WorkspaceInputs
 
-_LOGIN_FILES = "gha-creds-*.json"  # what google-github-actions/auth leaves in the workspace
+_LOGIN_FILES = (
+    "gha-creds-*.json"  # what google-github-actions/auth leaves in the workspace
+)
 GCLOUD = "~/.config/gcloud/application_default_credentials.json"
 _CREDENTIALS = "contains this run's credentials and is never uploaded"
 LOGIN_FILE = "contains credentials and is never uploaded"
 _NEVER = "is never uploaded, like everything in `.git`, `.ssh`, `/proc` or `/sys`, or named `.env*`"
-_OUTSIDE = "is outside the workspace, which only `allow-outside-workspace: true` permits"
+_OUTSIDE = (
+    "is outside the workspace, which only `allow-outside-workspace: true` permits"
+)
 _CREDENTIAL_BY_NAME = ", which is only uploaded with `allow-credential-files: true`"
 _CREDENTIAL_BY_PATTERN = (
-    " and is never uploaded just because a pattern or a folder includes it: exclude it there"
+    " and is never uploaded just because a pattern or a folder includes it: exclude it "
+    "there"
 )
 _NOT_WRITTEN = (
     "is never written, like everything with credentials, in `.git`, `.ssh`, `/proc` or `/sys`, or "
@@ -100,10 +105,18 @@ class Workspace:
         """Return the rules for the files that a credential configuration names: mostly outside the
         workspace, never a credential.
         """
-        return cls(inputs.platform.workspace, allow_outside=True, credentials=_login_files(inputs))
+        return cls(
+            inputs.platform.workspace,
+            allow_outside=True,
+            credentials=_login_files(inputs),
+        )
 
     def access(
-        self, input_name: str = "files", folder: str | None = None, *, named: bool = True
+        self,
+        input_name: str = "files",
+        folder: str | None = None,
+        *,
+        named: bool = True,
     ) -> Access:
         """Return what one input may open. Its links may not lead beyond `folder`; None sets no such
         bound.
@@ -122,7 +135,9 @@ class Workspace:
             bound = self.lexical(folder)
         return Access(self, input_name, bound, rule)
 
-    def objection(self, real: str, status: os.stat_result, folder: str = "", name: str = "") -> str:
+    def objection(
+        self, real: str, status: os.stat_result, folder: str = "", name: str = ""
+    ) -> str:
         """Return why the file with this real path, or this name, may not be opened, as the end of a
         sentence; empty when it may.
         """
@@ -283,7 +298,9 @@ class Access:
     def objection(self, folder: Path) -> str:
         """Return why a folder may not be listed, as the end of a sentence; empty when it may."""
         try:
-            return self.workspace.objection(os.path.realpath(folder), folder.stat(), self.folder)
+            return self.workspace.objection(
+                os.path.realpath(folder), folder.stat(), self.folder
+            )
         except (OSError, ValueError) as error:
             return f"can't be read: {reason(error)}"
 
@@ -404,7 +421,9 @@ def path_hint(path: str, root: Path) -> str:
     if re.search(r"\{(package[-_]?name|application[-_]?id)\}", path, re.IGNORECASE):
         return " Did you mean `{package}`?"
     if _WINDOWS_DRIVE.match(path):
-        return " This is a path of a Windows machine: write one relative to the workspace."
+        return (
+            " This is a path of a Windows machine: write one relative to the workspace."
+        )
     if "\\" in path:
         slashed = path.replace("\\", "/")
         meant = _existing(slashed, root) or slashed
@@ -442,7 +461,11 @@ def _similar_name(folder: Path, segment: str) -> str:
     matches = re.compile(translate(segment), re.IGNORECASE).match
     try:
         with os.scandir(folder) as entries:
-            names = [entry.name for entry in islice(entries, MAX_ENTRIES) if matches(entry.name)]
+            names = [
+                entry.name
+                for entry in islice(entries, MAX_ENTRIES)
+                if matches(entry.name)
+            ]
     except (OSError, ValueError):
         return ""
     return min(names, default="")

@@ -49,7 +49,9 @@ from uploader.http.messages import Block, Request, Response
 
 # bytes of a response's body; no resource that these methods return comes near it
 MAX_BODY = 4 * 1024 * 1024
-MAX_HEAD = 64 * 1024  # bytes of the status line and the headers; Google's have less than 4 KiB
+MAX_HEAD = (
+    64 * 1024
+)  # bytes of the status line and the headers; Google's have less than 4 KiB
 # bytes of a response beside its body: for the headers, and for what frames the chunks
 _AROUND_A_BODY = 256 * 1024
 _PIECE = 64 * 1024  # bytes that are read at once, and written at once at first
@@ -57,7 +59,9 @@ _LARGEST_PIECE = 1024 * 1024  # bytes that are written at once
 _HEADER = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+:[^\r\0]*\r?")  # RFC 9112, section 5
 _CONTINUE = re.compile(rb"HTTP/1\.[01] 100\b")
 _LENGTH = re.compile(r"[0-9]{1,19}", re.ASCII)
-_RESET = struct.pack("ii", 1, 0)  # how `SO_LINGER` is told to reset a connection that is closed
+_RESET = struct.pack(
+    "ii", 1, 0
+)  # how `SO_LINGER` is told to reset a connection that is closed
 # Nothing compressed is asked for: responses are small, and one could unpack to far more than fits
 # in memory.
 _HEADERS = {"Accept": "*/*", "Accept-Encoding": "identity", "Connection": "keep-alive"}
@@ -231,7 +235,9 @@ class _Exchange:
         if self.answer_is_partial:
             # A connection that is closed in an orderly way announces no room for more: a server
             # that waits for room to send the rest could wait for minutes. A reset ends that.
-            with suppress(OSError):  # macOS refuses it for a connection that is shut down
+            with suppress(
+                OSError
+            ):  # macOS refuses it for a connection that is shut down
                 self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
         self._socket.close()
 
@@ -268,7 +274,9 @@ def _read_response(raw: Any, request: Request, exchange: _Exchange) -> Response:
         raise HTTPException("an interim response in place of one")
     if not _says_where_it_ends(raw, request.method):
         raise HTTPException("a body with an open end (RFC 9112, section 6.3)")
-    headers = Headers((name, " ".join(value.split())) for name, value in raw.headers.items())
+    headers = Headers(
+        (name, " ".join(value.split())) for name, value in raw.headers.items()
+    )
     kept = bytearray()
     take: Callable[[bytes], object] = kept.extend
     left = min(exchange.timeouts.max_size, MAX_BODY)
@@ -299,7 +307,9 @@ def _says_where_it_ends(raw: Any, method: str) -> bool:
         return coding.strip().lower() == "chunked" and length is None
     if length is None:
         return False
-    lengths = {value.strip() for value in length.split(",")}  # the same may be said twice
+    lengths = {
+        value.strip() for value in length.split(",")
+    }  # the same may be said twice
     return len(lengths) == 1 and _LENGTH.fullmatch(lengths.pop()) is not None
 
 
@@ -321,19 +331,26 @@ class _Connection(HTTPConnection):
         self._exchange = _current.exchange
         self._exchange.take_connection(sock)
         self._exchange.start_timer(
-            self._exchange.timeouts.connect, "the connection was not made within the time limit"
+            self._exchange.timeouts.connect,
+            "the connection was not made within the time limit",
         )
         return sock
 
-    def request(self, method: str, url: str, body: Any = None, *args: Any, **options: Any) -> None:
+    def request(
+        self, method: str, url: str, body: Any = None, *args: Any, **options: Any
+    ) -> None:
         """Send a request; `body` is its exchange."""
         if self.sock is None:
             self.connect()
-        elif self._exchange is not body:  # an earlier request has left the connection open
+        elif (
+            self._exchange is not body
+        ):  # an earlier request has left the connection open
             self._exchange = body
             self._exchange.take_connection(self.sock)
         self._exchange.stop_timer()
-        self._exchange.answer_is_partial = False  # a proxy's answer to CONNECT was another one
+        self._exchange.answer_is_partial = (
+            False  # a proxy's answer to CONNECT was another one
+        )
         # or urllib3 sends with the time limit of connecting
         self.timeout = self._exchange.timeouts.stall
         try:
@@ -366,7 +383,9 @@ class _CheckedResponse(HTTPResponse):
 
     fp: Any
 
-    def __init__(self, sock: Any, exchange: _Exchange, *args: Any, **options: Any) -> None:
+    def __init__(
+        self, sock: Any, exchange: _Exchange, *args: Any, **options: Any
+    ) -> None:
         super().__init__(sock, *args, **options)
         limited = _LimitedReader(self.fp.detach(), exchange)
         self.fp = io.BufferedReader(limited, _PIECE)
@@ -403,7 +422,9 @@ class _LimitedReader(io.RawIOBase):
         """Raises `BrokenAnswer` where more is asked for than the limit allows, and where too little
         comes.
         """
-        if self._exchange.is_shut:  # what has arrived by now could still take seconds to read
+        if (
+            self._exchange.is_shut
+        ):  # what has arrived by now could still take seconds to read
             raise ConnectionAbortedError
         if self._left <= 0:
             raise BrokenAnswer("the answer was too large")

@@ -26,7 +26,9 @@ def proxy_for(url: str) -> str:
         return ""
     if proxy.lower().startswith("socks"):
         what = f"{describe_proxy(proxy)} is a SOCKS proxy, which can't be used."
-        accepted = "an http:// or https:// proxy, or the hosts that need none in NO_PROXY."
+        accepted = (
+            "an http:// or https:// proxy, or the hosts that need none in NO_PROXY."
+        )
         raise InputError(Problem("proxy", what, accepted))
     return proxy
 

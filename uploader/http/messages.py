@@ -53,7 +53,9 @@ class Request:
     @property
     def size(self) -> int:
         """How many bytes its body has."""
-        return len(self.prefix) + (self.span.size if self.span else 0) + len(self.suffix)
+        return (
+            len(self.prefix) + (self.span.size if self.span else 0) + len(self.suffix)
+        )
 
 
 def _no_headers() -> Headers:

@@ -10,4 +10,13 @@ from uploader.inputs.reader import read
 from uploader.inputs.records import Inputs, Show
 from uploader.inputs.specs import SPECS, TARGETS, InputSpec
 
-__all__ = ["SPECS", "TARGETS", "InputSpec", "Inputs", "JobRun", "Platform", "Show", "read"]
+__all__ = [
+    "SPECS",
+    "TARGETS",
+    "InputSpec",
+    "Inputs",
+    "JobRun",
+    "Platform",
+    "Show",
+    "read",
+]

@@ -22,14 +22,20 @@ from uploader.inputs.records import Show
 from uploader.inputs.specs import SPECS, TARGETS, InputSpec
 
 OPTIONS = (
-    "an input by its name, such as `--tracks internal`; `--env-file PATH`, `--help`, `--version`."
+    "an input by its name, such as `--tracks internal`; `--env-file PATH`, `--help`, "
+    "`--version`."
 )
 ENTRYPOINT = (
     "the program was called with arguments, but takes only options. Under GitLab CI the image's "
     "entrypoint gets the runner's shell as arguments: clear it with `image: {name: …, entrypoint: "
     '[""]}` and call `uploader` in `script`.'
 )
-PATHS = ("files", "apks", "mapping-file", "debug-symbols")  # the lists whose words name files
+PATHS = (
+    "files",
+    "apks",
+    "mapping-file",
+    "debug-symbols",
+)  # the lists whose words name files
 ARTIFACT = re.compile(
     r"[\w .+@~/*?-]{1,200}\.(?:aab|apks?|zip|obb|eml|png|jpe?g|txt|html?|pdf|csv)"
 )
@@ -141,8 +147,12 @@ def _parser() -> argparse.ArgumentParser:
 
     So all mistakes are told together.
     """
-    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
-    parser.add_argument("--help", "-h", dest="show", action="store_const", const="help", default="")
+    parser = argparse.ArgumentParser(
+        add_help=False, allow_abbrev=False, exit_on_error=False
+    )
+    parser.add_argument(
+        "--help", "-h", dest="show", action="store_const", const="help", default=""
+    )
     parser.add_argument("--version", dest="show", action="store_const", const="version")
     parser.add_argument("--env-file", nargs="?", const="", action="append", default=[])
     for spec in SPECS:
@@ -150,7 +160,9 @@ def _parser() -> argparse.ArgumentParser:
             parser.add_argument(spec.option, nargs="*", action="append", default=[])
         else:
             const = "true" if spec.is_switch else ""
-            parser.add_argument(spec.option, nargs="?", const=const, action="append", default=[])
+            parser.add_argument(
+                spec.option, nargs="?", const=const, action="append", default=[]
+            )
     return parser
 
 
@@ -197,15 +209,22 @@ def _is_value(spec: InputSpec[Any], word: str) -> bool:
 
 
 def _add(
-    spec: InputSpec[Any], words: list[str], again: bool, given: dict[str, str], problems: Problems
+    spec: InputSpec[Any],
+    words: list[str],
+    again: bool,
+    given: dict[str, str],
+    problems: Problems,
 ) -> None:
     """Adds one input with its value; lists add up, anything else is given once, a secret never."""
     accepted = OPTIONS
     if not spec.option_allowed:
         what = (
-            "is not an option: other users of the machine could read it in the list of processes."
+            "is not an option: other users of the machine could read it in the list of "
+            "processes."
         )
-        accepted = f"`{spec.variables[-1]}` in the environment or in the file of `--env-file`."
+        accepted = (
+            f"`{spec.variables[-1]}` in the environment or in the file of `--env-file`."
+        )
     elif spec.refuse_empty and not "".join(words).strip():
         given[spec.option] = ""  # the reader says what is wrong with it
         return
@@ -214,7 +233,9 @@ def _add(
     elif again and not spec.is_list:
         what = "was given twice."
         accepted = "one value"
-    elif spec.is_switch and not _is_value(spec, words[0]):  # the word may be a part of a key
+    elif spec.is_switch and not _is_value(
+        spec, words[0]
+    ):  # the word may be a part of a key
         what = "is followed by a word that it does not accept."
         accepted = "`true`, `false`, or no value at all."
     else:
@@ -229,7 +250,9 @@ def _tell_strays(words: Iterable[str], files: list[str], problems: Problems) -> 
     It is repeated only where it can't be a part of a key. `files` are those that stand behind
     options which take none.
     """
-    behind_unknown = False  # what follows an option that nobody knows is taken for its values
+    behind_unknown = (
+        False  # what follows an option that nobody knows is taken for its values
+    )
     for word in words:
         if word.startswith("-") and word != "-":
             behind_unknown = True
@@ -239,7 +262,9 @@ def _tell_strays(words: Iterable[str], files: list[str], problems: Problems) -> 
         elif _is_file(word):
             files.append(word)
         elif word in TARGETS:
-            problems.add("arguments", f"did you mean `--target {word}`?", OPTIONS, ("target",))
+            problems.add(
+                "arguments", f"did you mean `--target {word}`?", OPTIONS, ("target",)
+            )
         else:
             what = (
                 "a word is neither an option nor the value of one. A value with spaces in it needs "
@@ -247,7 +272,12 @@ def _tell_strays(words: Iterable[str], files: list[str], problems: Problems) -> 
             )
             problems.add("arguments", what, OPTIONS)
     if files:
-        problems.add("arguments", f"did you mean `--files {' '.join(files)}`?", OPTIONS, ("files",))
+        problems.add(
+            "arguments",
+            f"did you mean `--files {' '.join(files)}`?",
+            OPTIONS,
+            ("files",),
+        )
 
 
 def _unknown_option(name: str) -> Problem:
@@ -290,6 +320,8 @@ def _help_entry(spec: InputSpec[Any]) -> list[str]:
     default = spec.written_default or spec.otherwise.replace("`", "")
     if default:
         summary += f" Default: {default}."
-    first, *rest = textwrap.wrap(summary, 86, break_long_words=False, break_on_hyphens=False)
+    first, *rest = textwrap.wrap(
+        summary, 86, break_long_words=False, break_on_hyphens=False
+    )
     indented = [f"{'':33}{line}" for line in rest]
     return [f"  {spec.public_name:30} {first}", *indented]

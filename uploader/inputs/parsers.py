@@ -28,16 +28,22 @@ FilesByVersion: TypeAlias = tuple[tuple[str, str], ...]
 Metric = Literal["crash-rate", "anr-rate"]
 
 EMULATOR = "emulator"  # the endpoint that means the embedded one
-LAST_RELEASE: Final = "last-release"  # what the release before has: its notes, its versions
+LAST_RELEASE: Final = (
+    "last-release"  # what the release before has: its notes, its versions
+)
 PLACEHOLDERS = ("{version-code}", "{name}")
 # the name of an app, in each path of which several apps have one of their own
 PACKAGE: Final = "{package}"
 _NAMES_OF_PACKAGE = ("{packagename}", "{applicationid}", "{app}", "{appid}")
-MAX_TEXT = 131_072  # characters; Linux passes no longer single variable (MAX_ARG_STRLEN)
+MAX_TEXT = (
+    131_072  # characters; Linux passes no longer single variable (MAX_ARG_STRLEN)
+)
 MAX_LINE = 4096  # characters; as long as the longest path
 MAX_NAME = 255  # bytes of one file's or folder's name (NAME_MAX)
 MAX_SHOWN = 80  # characters of a wrong value
-MAX_VERSION_CODE = 2_100_000_000  # Play's limit, developer.android.com/studio/publish/versioning
+MAX_VERSION_CODE = (
+    2_100_000_000  # Play's limit, developer.android.com/studio/publish/versioning
+)
 # characters; what guards a session is worth guessing, and a cache can be read by many
 MIN_STATE_KEY = 16
 SIZE_UNITS = {"": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
@@ -59,12 +65,17 @@ RENAMED_TRACKS = {
 }
 # What people write for a word that is spelt in another way, in lower case.
 MEANT = {
-    **dict.fromkeys(("published", "release", "released", "complete", "done"), "completed"),
+    **dict.fromkeys(
+        ("published", "release", "released", "complete", "done"), "completed"
+    ),
     **dict.fromkeys(("rollout", "staged", "in-progress"), "inProgress"),
     **dict.fromkeys(("paused", "stopped"), "halted"),
-    **dict.fromkeys(("google-play", "googleplay", "play-store", "playstore", "android"), "play"),
     **dict.fromkeys(
-        ("internal-sharing", "internal-app-sharing", "internalsharing"), "play-internal-sharing"
+        ("google-play", "googleplay", "play-store", "playstore", "android"), "play"
+    ),
+    **dict.fromkeys(
+        ("internal-sharing", "internal-app-sharing", "internalsharing"),
+        "play-internal-sharing",
     ),
     **dict.fromkeys(("mail", "email", "google-mail"), "gmail"),
     **dict.fromkeys(("drive", "google-drive"), "drive.files.create"),
@@ -91,7 +102,8 @@ _PACKAGE_INSIDE = re.compile(
 )
 _NUMBER = r"[0-9]{1,4}(?:\.[0-9]{1,6})?"
 _FILES = (
-    "one path, a path with `{version-code}` or `{name}`, or a line `42=path` for each version code"
+    "one path, a path with `{version-code}` or `{name}`, or a line `42=path` for each "
+    "version code"
 )
 
 
@@ -140,7 +152,9 @@ def require_public(value: str) -> None:
     sent to a service.
     """
     if holds_credential(value):
-        raise InvalidValue("contains a key or another credential.", "a key only in `credentials`")
+        raise InvalidValue(
+            "contains a key or another credential.", "a key only in `credentials`"
+        )
 
 
 def text(value: str) -> str:
@@ -161,7 +175,9 @@ def text(value: str) -> str:
 def state_key(value: str) -> str:
     """A text that is too long to be tried out."""
     if len(text(value)) < MIN_STATE_KEY:
-        raise InvalidValue("is too short.", f"a secret of at least {MIN_STATE_KEY} characters")
+        raise InvalidValue(
+            "is too short.", f"a secret of at least {MIN_STATE_KEY} characters"
+        )
     return value
 
 
@@ -170,7 +186,9 @@ def line(value: str) -> str:
     if len(value) > MAX_LINE:
         raise InvalidValue("is too long.", f"one line of at most {MAX_LINE} characters")
     if re.search(r"[\x00-\x1f\x7f]", text(value)):
-        raise InvalidValue("contains a line break or another control character.", "one line")
+        raise InvalidValue(
+            "contains a line break or another control character.", "one line"
+        )
     return value
 
 
@@ -189,7 +207,8 @@ def path_part(value: str) -> str:
     """One line that stands in the path of a URL."""
     if leads_elsewhere(line(value)):
         raise InvalidValue(
-            "contains a . or .. segment, which would lead to another path.", "a plain name or id"
+            "contains a . or .. segment, which would lead to another path.",
+            "a plain name or id",
         )
     return value
 
@@ -201,7 +220,9 @@ def deployment(value: str) -> str:
     Which characters an id may have is not documented, so only what no id can be is refused: an
     address, several segments of a path, and words.
     """
-    accepted = "the id of a deployment, as in `deployments/1234567890`: what follows the slash"
+    accepted = (
+        "the id of a deployment, as in `deployments/1234567890`: what follows the slash"
+    )
     identifier = path_part(value.removeprefix("deployments/"))
     if "://" in identifier or identifier.startswith(("partner.android.com", "www.")):
         raise InvalidValue("is the address of a page.", accepted)
@@ -267,7 +288,9 @@ def images_prune(value: str) -> Literal["false", "true", "everywhere"]:
         return "everywhere"
     if value not in BOOLEANS:
         meant = nearest(value, ("everywhere",))
-        raise InvalidValue(f"is not a valid choice.{meant}", "`true`, `false`, `everywhere`")
+        raise InvalidValue(
+            f"is not a valid choice.{meant}", "`true`, `false`, `everywhere`"
+        )
     if BOOLEANS[value]:
         return "true"
     return "false"
@@ -282,7 +305,9 @@ def choice(literal: object) -> Callable[[str], Any]:
     def parse(value: str) -> str:
         if value in words:
             return value
-        raise InvalidValue(f"is not a valid choice.{nearest(value, words)}", _in_code(words))
+        raise InvalidValue(
+            f"is not a valid choice.{nearest(value, words)}", _in_code(words)
+        )
 
     return parse
 
@@ -423,7 +448,8 @@ def certificate(value: str) -> str:
     digits = value.replace(":", "").lower()
     if not _fits(r"[0-9a-f]{64}", digits):
         raise InvalidValue(
-            "is not the SHA-256 of a certificate.", "64 hexadecimal digits, with or without colons"
+            "is not the SHA-256 of a certificate.",
+            "64 hexadecimal digits, with or without colons",
         )
     return digits
 
@@ -433,11 +459,15 @@ def provider(value: str) -> str:
     it.
     """
     name = re.sub(r"^(https:)?//iam\.googleapis\.com/", "", word(value))
-    form = r"projects/([^/]+)/locations/[^/]+/workloadIdentityPools/[^/]+/providers/[^/]+"
+    form = (
+        r"projects/([^/]+)/locations/[^/]+/workloadIdentityPools/[^/]+/providers/[^/]+"
+    )
     accepted = "`projects/NUMBER/locations/global/workloadIdentityPools/POOL/providers/PROVIDER`"
     parts = re.fullmatch(form, name)
     if not parts:
-        raise InvalidValue("is not the resource name of a workload identity provider.", accepted)
+        raise InvalidValue(
+            "is not the resource name of a workload identity provider.", accepted
+        )
     if not re.fullmatch("[0-9]+", parts[1]):
         accepted += "; `gcloud projects describe PROJECT_ID` shows the number"
         raise InvalidValue("names its project by id instead of by number.", accepted)
@@ -459,14 +489,20 @@ def testers(value: str) -> tuple[str, ...]:
     groups = [address(item).lower() for item in _split(value)]
     repeated = [group for group, times in Counter(groups).items() if times > 1]
     if repeated:
-        raise InvalidValue(f"names {', '.join(repeated)} more than once.", "each address once")
+        raise InvalidValue(
+            f"names {', '.join(repeated)} more than once.", "each address once"
+        )
     return tuple(groups)
 
 
 def firebase_app(value: str) -> str:
     """The id of an Android app in Firebase."""
-    parts = re.fullmatch(r"1:[0-9]{1,20}:([a-z]+):[0-9A-Za-z]{1,64}", line(value), re.ASCII)
-    accepted = "`1:1234567890:android:0a1b2c3d`, from Project settings in the Firebase console"
+    parts = re.fullmatch(
+        r"1:[0-9]{1,20}:([a-z]+):[0-9A-Za-z]{1,64}", line(value), re.ASCII
+    )
+    accepted = (
+        "`1:1234567890:android:0a1b2c3d`, from Project settings in the Firebase console"
+    )
     if parts is None:
         raise InvalidValue("is not the id of an app in Firebase.", accepted)
     system = parts[1]
@@ -479,7 +515,8 @@ def group_alias(value: str) -> str:
     """The alias of a group of testers in Firebase."""
     if "@" in value:
         raise InvalidValue(
-            "has an e-mail address among the groups.", "aliases of groups; addresses in `testers`"
+            "has an e-mail address among the groups.",
+            "aliases of groups; addresses in `testers`",
         )
     if not re.fullmatch(r"[A-Za-z0-9_.-]{1,63}", value, re.ASCII):
         raise InvalidValue(
@@ -493,14 +530,17 @@ def endpoint(value: str) -> str:
     """A root URL (scheme, host, port) without a slash at its end, or `emulator`."""
     if value == EMULATOR:
         return value
-    accepted = "`https://host`, `http://127.0.0.1:PORT` (http on loopback only), or `emulator`"
+    accepted = (
+        "`https://host`, `http://127.0.0.1:PORT` (http on loopback only), or `emulator`"
+    )
     form = r"(?:(https?)://)?([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{1,5}))?/?"
     parts = None
     if len(value) <= MAX_LINE:
         parts = re.fullmatch(form, value)
     if not parts or not 0 < int(parts[3] or 443) < 65536:
         raise InvalidValue(
-            "is not the root URL of an API: it must not have a path, user or query.", accepted
+            "is not the root URL of an API: it must not have a path, user or query.",
+            accepted,
         )
     scheme, host, _ = parts.groups(default="")
     is_local = is_loopback(host.strip("[]"))
@@ -511,7 +551,9 @@ def endpoint(value: str) -> str:
             meant = f" Did you mean `{right_scheme}://{value.rstrip('/')}`?"
         raise InvalidValue(f"has no scheme.{meant}", accepted)
     if scheme == "http" and not is_local:
-        raise InvalidValue("would send the access token over the network unencrypted.", accepted)
+        raise InvalidValue(
+            "would send the access token over the network unencrypted.", accepted
+        )
     return value.rstrip("/")
 
 
@@ -522,7 +564,9 @@ def track(value: str) -> str:
         raise InvalidValue("is what an expression without a value writes.", accepted)
     words = re.split(r"[\s;|+]+", line(value))
     if len(words) > 1 and _STANDARD_TRACKS.issuperset(words):
-        raise InvalidValue("names several tracks without a comma.", f"`{', '.join(words)}`")
+        raise InvalidValue(
+            "names several tracks without a comma.", f"`{', '.join(words)}`"
+        )
     reason = RENAMED_TRACKS.get(value.lower())
     if reason:
         raise InvalidValue(reason, accepted)
@@ -586,7 +630,9 @@ def version_path(value: str) -> str:
 
 
 def _with_placeholders(
-    value: str, allowed: tuple[str, ...] = (*PLACEHOLDERS, PACKAGE), accepted: str = _FILES
+    value: str,
+    allowed: tuple[str, ...] = (*PLACEHOLDERS, PACKAGE),
+    accepted: str = _FILES,
 ) -> str:
     """Return a path in which only these placeholders stand."""
     for placeholder in re.findall(r"\{[^{}]*\}", path(value)):
@@ -612,7 +658,9 @@ def fraction(value: str) -> float:
 
     A 1 without a sign may have been meant as a percentage.
     """
-    accepted = "a share above 0 and below 100 %, such as `0.05` or `5%`; `100%` for all users"
+    accepted = (
+        "a share above 0 and below 100 %, such as `0.05` or `5%`; `100%` for all users"
+    )
     share = _share(value)
     if share is not None and 0 < share < 1:
         return share
@@ -632,10 +680,13 @@ def fraction(value: str) -> float:
     if percent is not None and 0 < percent < 1:
         exact = f"{percent:.12f}".rstrip("0")
         raise InvalidValue(
-            f"is not a fraction. For {percent * 100:g} % of users write `{exact}`.", accepted
+            f"is not a fraction. For {percent * 100:g} % of users write `{exact}`.",
+            accepted,
         )
     if "," in value:
-        raise InvalidValue("is not a fraction: its decimal sign must be a point.", accepted)
+        raise InvalidValue(
+            "is not a fraction: its decimal sign must be a point.", accepted
+        )
     raise InvalidValue("is not a fraction.", accepted)
 
 
@@ -690,7 +741,8 @@ def _limit(item: str) -> Limit:
         if unit == "%" and 0 < number < 100:
             return Limit(metric, float(number / 100))
     raise InvalidValue(
-        "is not a list of limits.", "`crash-rate 1.09%`, `anr-rate 0.47%`, `crash-rate 1.5x`"
+        "is not a list of limits.",
+        "`crash-rate 1.09%`, `anr-rate 0.47%`, `crash-rate 1.5x`",
     )
 
 

@@ -255,12 +255,19 @@ def _summary_file(
     One that is elsewhere is not believed where marks of another system are set.
     """
     summary_file = _path(of_github("GITHUB_STEP_SUMMARY"))
-    if others and output_file and summary_file and summary_file.parent != output_file.parent:
+    if (
+        others
+        and output_file
+        and summary_file
+        and summary_file.parent != output_file.parent
+    ):
         return None
     return summary_file
 
 
-def _dotenv_file(variables: Mapping[str, str], kind: Kind, workspace: Path) -> Path | None:
+def _dotenv_file(
+    variables: Mapping[str, str], kind: Kind, workspace: Path
+) -> Path | None:
     """The file for the outputs as variables: under GitLab always, elsewhere on demand."""
     report = variables.get(DOTENV, "")
     if not report and kind == "gitlab":
@@ -347,7 +354,9 @@ def _doubt(environ: Mapping[str, str], kind: Kind, others: Mapping[str, str]) ->
         "gitlab": "This is treated as a GitLab job, and other systems' variables are not used.",
         "console": "None of GitHub's variables is used, and no outputs are written for GitHub.",
     }
-    return f"The variables of several CI systems are set: {systems}. {consequence[kind]}"
+    return (
+        f"The variables of several CI systems are set: {systems}. {consequence[kind]}"
+    )
 
 
 def _tag(of_github: _Get, of_gitlab: _Get) -> str:
@@ -374,7 +383,9 @@ def _run(kind: Kind, get: _Get, *, known: bool) -> JobRun:
     pipeline_id = get("CI_PIPELINE_ID")
     if kind == "gitlab" and pipeline_id:
         attempt = _number(get("CI_JOB_ID"))
-        return JobRun(f"GitLab pipeline {pipeline_id}, job {get('CI_JOB_NAME')}", attempt)
+        return JobRun(
+            f"GitLab pipeline {pipeline_id}, job {get('CI_JOB_NAME')}", attempt
+        )
     if known or (kind == "console" and _set_by_ci(get)):
         return JobRun("")
     try:

@@ -16,7 +16,13 @@ from uploader.errors import Problem, Problems
 from uploader.inputs import command_line, parsers
 from uploader.inputs.command_line import Arguments
 from uploader.inputs.other_tools import answers, mistake, nearly, printable, squashed
-from uploader.inputs.parsers import EXPANDED, NOT_EXPANDED, InvalidValue, is_reference, quoted
+from uploader.inputs.parsers import (
+    EXPANDED,
+    NOT_EXPANDED,
+    InvalidValue,
+    is_reference,
+    quoted,
+)
 from uploader.inputs.platform import DOTENV, ID_TOKEN, Kind, Platform, detect
 from uploader.inputs.records import Inputs
 from uploader.inputs.specs import (
@@ -148,7 +154,10 @@ class Sources:
 
     def texts_by_place(self) -> dict[str, str]:
         """Every text by the name of its place in messages."""
-        texts = {f"{name} in {self.file_name}": line.text for name, line in self.lines.items()}
+        texts = {
+            f"{name} in {self.file_name}": line.text
+            for name, line in self.lines.items()
+        }
         texts.update(self.environment)
         texts.update(self.options)
         return texts
@@ -170,7 +179,9 @@ class Sources:
         return names
 
 
-def read(environ: Mapping[str, str], argv: Sequence[str]) -> tuple[Inputs, tuple[Problem, ...]]:
+def read(
+    environ: Mapping[str, str], argv: Sequence[str]
+) -> tuple[Inputs, tuple[Problem, ...]]:
     """Reads every input; `argv` is without the program's name.
 
     A wrong value leaves the default in place and adds a `Problem`. The only file that is opened is
@@ -222,7 +233,9 @@ def read(environ: Mapping[str, str], argv: Sequence[str]) -> tuple[Inputs, tuple
     return inputs, tuple(problems)
 
 
-def _collect(environ: Mapping[str, str], arguments: Arguments, problems: Problems) -> Sources:
+def _collect(
+    environ: Mapping[str, str], arguments: Arguments, problems: Problems
+) -> Sources:
     """Reads the env file, if there is one, and trims the variables."""
     environment = {name: text.strip() for name, text in environ.items()}
     path = arguments.env_file or environment.get(ENV_FILE, "")
@@ -274,7 +287,9 @@ def _parse_env_file(path: str, problems: Problems) -> Sequence[Binding]:
         if len(content) <= MAX_SIZE and not LONG_BLANK.search(content):
             return list(parse_stream(StringIO(content)))
     except ImportError:
-        reason = "the Python module dotenv, which reads it, is missing: run `pip install .`."
+        reason = (
+            "the Python module dotenv, which reads it, is missing: run `pip install .`."
+        )
     except OSError as error:
         reason = f"{error.strerror}."
     except ValueError:  # not UTF-8, or a NUL in the path
@@ -401,8 +416,12 @@ def _refuse_emptied(
             consequence = f", so {rule.effect}"
         accepted = f"{rule.accepted}."
         if kind == "github" and target not in rule.required_by:
-            accepted += f" For an expression without a value: `${{{{ … || '{rule.word}' }}}}`."
-        problems.add(spec.name, f"{says_nothing}{consequence}. {WHY_EMPTY[kind]}", accepted)
+            accepted += (
+                f" For an expression without a value: `${{{{ … || '{rule.word}' }}}}`."
+            )
+        problems.add(
+            spec.name, f"{says_nothing}{consequence}. {WHY_EMPTY[kind]}", accepted
+        )
 
 
 def _names(given: Given, emptied: Emptied, argv: Sequence[str]) -> Mapping[str, str]:
@@ -438,7 +457,9 @@ def _has_options(argv: Sequence[str]) -> bool:
     return False
 
 
-def _parse_values(given: Given, platform: Platform, problems: Problems) -> dict[str, Any]:
+def _parse_values(
+    given: Given, platform: Platform, problems: Problems
+) -> dict[str, Any]:
     """The parsed values by attribute, with a warning wherever something else was given as well."""
     values: dict[str, Any] = {}
     secrets = _secrets_in(given)
@@ -455,7 +476,9 @@ def _parse_values(given: Given, platform: Platform, problems: Problems) -> dict[
             values[spec.attribute] = spec.parser(parsers.text(used.text))
         except InvalidValue as invalid:
             is_public = not spec.secret and not _holds_any(used.text, secrets)
-            problem = _problem_of(spec, used.text, invalid, platform.kind, is_public=is_public)
+            problem = _problem_of(
+                spec, used.text, invalid, platform.kind, is_public=is_public
+            )
             problems.extend([problem])
             # A wrong key for the state is a secret all the same, to be masked.
             if spec is STATE_KEY:
@@ -478,7 +501,12 @@ def _holds_any(text: str, secrets: Iterable[str]) -> bool:
 
 
 def _problem_of(
-    spec: InputSpec[Any], text: str, invalid: InvalidValue, kind: Kind, *, is_public: bool
+    spec: InputSpec[Any],
+    text: str,
+    invalid: InvalidValue,
+    kind: Kind,
+    *,
+    is_public: bool,
 ) -> Problem:
     """What is said of a value that its parser refuses; only a public one is shown."""
     is_unexpanded = invalid.reason == NOT_EXPANDED
@@ -540,9 +568,13 @@ def _tell_other_tool(name: Name, plain: str, alone: bool, problems: Problems) ->
     if answer is None:
         return
     if alone:
-        problems.add(name.line or name.text, f"is another tool's variable. {answer.advice}")
+        problems.add(
+            name.line or name.text, f"is another tool's variable. {answer.advice}"
+        )
     else:
-        problems.warn(f"{name.text} is another tool's variable and is ignored. {answer.advice}")
+        problems.warn(
+            f"{name.text} is another tool's variable and is ignored. {answer.advice}"
+        )
 
 
 def _check_unknown(name: Name, kind: Kind, problems: Problems) -> None:
@@ -571,7 +603,9 @@ def _check_unknown(name: Name, kind: Kind, problems: Problems) -> None:
     # Under GitHub every `INPUT_` variable is an input of this step.
     surely_ours = prefix == "UPLOADER" or (of_action and kind == "github")
     if surely_ours and not name.empty:
-        problems.warn(f"{printable(name.text)} is not an input of this program and is ignored.")
+        problems.warn(
+            f"{printable(name.text)} is not an input of this program and is ignored."
+        )
 
 
 def _warn_of_unused(
@@ -594,7 +628,9 @@ def _warn_of_unused(
         if value != spec.default_value:
             unused.append(f"`{spec.name}`")
     if unused:
-        problems.warn(f"Not read by `target: {target}`, and ignored: {', '.join(unused)}.")
+        problems.warn(
+            f"Not read by `target: {target}`, and ignored: {', '.join(unused)}."
+        )
 
 
 def _add_platform_defaults(values: dict[str, Any], platform: Platform) -> bool:

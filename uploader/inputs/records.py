@@ -68,7 +68,9 @@ class LoginInputs:
     @property
     def is_given(self) -> bool:
         """Whether an input names the login, so that it is not the environment's."""
-        return bool(self.credentials or self.workload_identity_provider or self.service_account)
+        return bool(
+            self.credentials or self.workload_identity_provider or self.service_account
+        )
 
 
 @dataclass(frozen=True, repr=False)
@@ -131,7 +133,9 @@ class ReleaseInputs:
     expansion_file_patch: str = specs.EXPANSION_FILE_PATCH.default_value
     images_directory: str = specs.IMAGES_DIRECTORY.default_value
     images_prune: ImagesPrune = specs.IMAGES_PRUNE.default_value
-    version_codes_to_retain: tuple[str, ...] = specs.VERSION_CODES_TO_RETAIN.default_value
+    version_codes_to_retain: tuple[str, ...] = (
+        specs.VERSION_CODES_TO_RETAIN.default_value
+    )
     countries: tuple[str, ...] = specs.COUNTRIES.default_value
     promote_from: str = specs.PROMOTE_FROM.default_value
     promote_version_codes: tuple[str, ...] = specs.PROMOTE_VERSION_CODES.default_value
@@ -140,7 +144,9 @@ class ReleaseInputs:
     on_version_conflict: OnVersionConflict = specs.ON_VERSION_CONFLICT.default_value
     existing_edit_id: str = specs.EXISTING_EDIT_ID.default_value
     commit: bool = specs.COMMIT.default_value
-    changes_not_sent_for_review: NotSentForReview = specs.CHANGES_NOT_SENT_FOR_REVIEW.default_value
+    changes_not_sent_for_review: NotSentForReview = (
+        specs.CHANGES_NOT_SENT_FOR_REVIEW.default_value
+    )
     changes_in_review: ChangesInReview = specs.CHANGES_IN_REVIEW.default_value
     expected_certificate: str = specs.EXPECTED_CERTIFICATE.default_value
     wait_for: WaitFor = specs.WAIT_FOR.default_value
@@ -180,7 +186,9 @@ class RolloutInputs:
     user_fraction: float | None = specs.USER_FRACTION.default_value
     existing_edit_id: str = specs.EXISTING_EDIT_ID.default_value
     commit: bool = specs.COMMIT.default_value
-    changes_not_sent_for_review: NotSentForReview = specs.CHANGES_NOT_SENT_FOR_REVIEW.default_value
+    changes_not_sent_for_review: NotSentForReview = (
+        specs.CHANGES_NOT_SENT_FOR_REVIEW.default_value
+    )
     changes_in_review: ChangesInReview = specs.CHANGES_IN_REVIEW.default_value
     wait_for: WaitFor = specs.WAIT_FOR.default_value
     rollout_steps: tuple[float, ...] = specs.ROLLOUT_STEPS.default_value

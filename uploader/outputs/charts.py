@@ -20,14 +20,19 @@ from uploader.services.base import Chart
 from uploader.text import capitalised, format_size
 
 MAX_NAME = 28  # characters of a file's name
-MAX_CHARTED = 12  # files in the timeline, and events of one file, its first and its last ones
+MAX_CHARTED = (
+    12  # files in the timeline, and events of one file, its first and its last ones
+)
 QUIET = 30.0  # seconds; a run in which nothing happened, and that was over sooner, has no timeline
 MAX_TICKS = 10  # on its axis
 MAX_PATH = 2000  # characters of a path from outside
 MAX_APART = 6  # requests and answers in a row that have a bar each
 MAX_LABEL = 100  # characters in or beside a bar, or of the name of a line
 MAX_NOTE = 300  # characters of the sentence below a chart
-_EDGES = (" ", ".")  # labels of the places at the edges: Mermaid takes two blanks for one place
+_EDGES = (
+    " ",
+    ".",
+)  # labels of the places at the edges: Mermaid takes two blanks for one place
 BAR_CELLS = 20  # of a bar that is drawn with characters
 
 # The timeline: when which bytes travelled, and when a file had to wait
@@ -109,7 +114,9 @@ def _most_eventful(files: Sequence[FileResult]) -> list[FileResult]:
     """At most `MAX_CHARTED` files in the order in which they were given: failures count most, then
     retries, then time.
     """
-    by_weight = sorted(files, key=lambda file: (not file.error, -file.retries, -file.seconds))
+    by_weight = sorted(
+        files, key=lambda file: (not file.error, -file.retries, -file.seconds)
+    )
     chosen = {id(file) for file in by_weight[:MAX_CHARTED]}
     return [file for file in files if id(file) in chosen]
 

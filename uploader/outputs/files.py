@@ -26,7 +26,9 @@ DOTENV_LIMIT = 5 * 1024 - 1  # bytes; GitLab wants fewer than 5 KiB
 # Inputs have these names, too: GitLab would set them in every later job, above what that job's own
 # variables say, and so the look at one release would decide how the next is rolled out.
 ALSO_INPUTS = frozenset({"status", "universal-apk", "user-fraction"})
-MAX_DEPTH = 64  # levels of a service's response that are kept; what is deeper is an ellipsis
+MAX_DEPTH = (
+    64  # levels of a service's response that are kept; what is deeper is an ellipsis
+)
 
 
 def write_whole(path: Path, text: str, workspace: Path) -> None:
@@ -38,13 +40,17 @@ def write_whole(path: Path, text: str, workspace: Path) -> None:
     out of it.
     """
     is_said_within = _is_within(str(path.parent), str(workspace))
-    is_really_within = _is_within(os.path.realpath(path.parent), os.path.realpath(workspace))
+    is_really_within = _is_within(
+        os.path.realpath(path.parent), os.path.realpath(workspace)
+    )
     if is_said_within and not is_really_within:
         raise OSError(errno.ELOOP, "a link leads out of the workspace", str(path))
     with contextlib.suppress(FileNotFoundError):
         mode = path.lstat().st_mode
         if not stat.S_ISREG(mode):
-            raise OSError(errno.EEXIST, "what is there is not a regular file", str(path))
+            raise OSError(
+                errno.EEXIST, "what is there is not a regular file", str(path)
+            )
     handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with open(handle, "w", encoding="utf-8", newline="\n") as file:
@@ -90,7 +96,9 @@ def _key(name: str) -> str:
     return f"UPLOADER_{variable}"
 
 
-def dotenv_report(outputs: Mapping[str, str], redactor: Redactor) -> tuple[list[str], list[str]]:
+def dotenv_report(
+    outputs: Mapping[str, str], redactor: Redactor
+) -> tuple[list[str], list[str]]:
     """The lines of the dotenv report, and the names of the outputs that were left out so that the
     rest fits.
 

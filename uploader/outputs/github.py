@@ -86,7 +86,9 @@ class GitHubReporter(LogReporter):
         for name, value in outputs.items():
             shown = self.redactor.clean(value, LIMIT)
             if len(shown) > LIMIT:
-                self.warning(f"The output {name} could not be written: it is too large.")
+                self.warning(
+                    f"The output {name} could not be written: it is too large."
+                )
                 continue
             delimiter = f"value_{os.urandom(16).hex()}"  # which no value can have in it
             entries += f"{name}<<{delimiter}\n{shown}\n{delimiter}\n"
@@ -98,7 +100,9 @@ class GitHubReporter(LogReporter):
         """Append the page, which keeps within GitHub's limit itself, to the job summary."""
         path = self.platform.summary_file
         if path is None:
-            self.warning("The job summary could not be written: GITHUB_STEP_SUMMARY is not set.")
+            self.warning(
+                "The job summary could not be written: GITHUB_STEP_SUMMARY is not set."
+            )
             return
         shown = self.redactor.clean(page(), LIMIT)
         text = shown.rstrip("\n") + "\n"

@@ -142,7 +142,9 @@ def _unchanged_folders(index: bytes, at: int) -> set[str]:
     return set()
 
 
-def _read_tree(index: bytes, at: int, parent: PurePosixPath, unchanged: set[str]) -> int:
+def _read_tree(
+    index: bytes, at: int, parent: PurePosixPath, unchanged: set[str]
+) -> int:
     """Add a folder and those in it to what is `unchanged`, and return where the next one begins.
 
     An entry is the folder's name, a zero, the number of its files, which is negative where

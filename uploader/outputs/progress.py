@@ -15,14 +15,20 @@ from uploader.errors import UploaderError
 from uploader.reporting import UploadListener, UploadProgress
 from uploader.text import format_size, share
 
-MAX_SILENCE = 30.0  # seconds after which a line is due although less than a tenth was sent
-MIN_INTERVAL = 1.0  # seconds that pass between two lines at least, however fast the upload is
+MAX_SILENCE = (
+    30.0  # seconds after which a line is due although less than a tenth was sent
+)
+MIN_INTERVAL = (
+    1.0  # seconds that pass between two lines at least, however fast the upload is
+)
 
 
 class _ProgressDisplay(UploadListener):
     """What both displays share: when something is shown, and the last line of a failed upload."""
 
-    def __init__(self, log: Callable[[str], None], label: str, upload: UploadProgress) -> None:
+    def __init__(
+        self, log: Callable[[str], None], label: str, upload: UploadProgress
+    ) -> None:
         self._log = log
         self._label = label
         self._upload = upload
@@ -87,7 +93,9 @@ class _ProgressDisplay(UploadListener):
 class ProgressLines(_ProgressDisplay):
     """A line at every tenth or every half minute, at most one a second, and one at the end."""
 
-    def __init__(self, log: Callable[[str], None], label: str, upload: UploadProgress) -> None:
+    def __init__(
+        self, log: Callable[[str], None], label: str, upload: UploadProgress
+    ) -> None:
         super().__init__(log, label, upload)
         self._shown_at = upload.seconds
         self._shown_tenth = 0
@@ -125,7 +133,11 @@ class ProgressBar(_ProgressDisplay):
     """
 
     def __init__(
-        self, log: Callable[[str], None], label: str, upload: UploadProgress, stream: Any
+        self,
+        log: Callable[[str], None],
+        label: str,
+        upload: UploadProgress,
+        stream: Any,
     ) -> None:
         super().__init__(log, label, upload)
         bar_format = "{percentage:3.0f}% |{bar}| {desc}"
@@ -149,7 +161,9 @@ class ProgressBar(_ProgressDisplay):
 
     def _show(self) -> None:
         upload = self._upload
-        with contextlib.suppress(OSError):  # a terminal that went away must not end the run
+        with contextlib.suppress(
+            OSError
+        ):  # a terminal that went away must not end the run
             pace = speed(upload.bytes_sent, upload.seconds)
             text = f"{self._label}: {self._extent()}, {pace}"
             self._bar.set_description_str(text, refresh=False)

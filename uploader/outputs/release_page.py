@@ -184,7 +184,9 @@ def _text(changed: ChangedText, escaper: Escaper) -> str:
     return f"~ {field}: {words}"
 
 
-def _images(facts: ReleaseFacts, language: str, kind: str, pictures: Mapping[str, str]) -> str:
+def _images(
+    facts: ReleaseFacts, language: str, kind: str, pictures: Mapping[str, str]
+) -> str:
     """The images of one kind in one language: how many come, go and stay, and thumbnails of what
     changes.
     """
@@ -236,5 +238,7 @@ def _thumbnails(addresses: Sequence[str], alternative: str) -> str:
     for address in addresses:
         if address:
             source = escape(address)
-            images.append(f'<img src="{source}" height="{_HEIGHT}" alt="{alternative}">')
+            images.append(
+                f'<img src="{source}" height="{_HEIGHT}" alt="{alternative}">'
+            )
     return " ".join(images)

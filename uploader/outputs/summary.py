@@ -32,7 +32,9 @@ from uploader.services.base import Section
 from uploader.services.release_facts import ReleaseFacts
 from uploader.text import capitalised, format_size, plural
 
-LIMIT = 1000 * 1024  # bytes of the whole page; GitHub drops a summary of more than 1 MiB
+LIMIT = (
+    1000 * 1024
+)  # bytes of the whole page; GitHub drops a summary of more than 1 MiB
 MAX_ROWS, MAX_LINES = 10, 40  # of a table, of a diff; the rest is folded
 MAX_BULLETS = 50
 IN_TABLES = ("plan", "status")  # outputs that the page's own tables show better
@@ -176,7 +178,9 @@ class _Page:
         for section in self._report.sections:
             if section.facts:
                 in_listing |= section.facts.listing_files
-        return [file for file in self._files if file.error or file.path not in in_listing]
+        return [
+            file for file in self._files if file.error or file.path not in in_listing
+        ]
 
     def _names(self, files: Sequence[FileResult]) -> list[str]:
         """The paths of files; those that are long are shortened."""
@@ -295,7 +299,9 @@ class _Page:
             parts.append(f"{removed} removed")
         return ", ".join(parts)
 
-    def _folded(self, header: Sequence[str], rows: Sequence[tuple[str, ...]], what: str) -> str:
+    def _folded(
+        self, header: Sequence[str], rows: Sequence[tuple[str, ...]], what: str
+    ) -> str:
         """A table whose first rows are seen at once, and the others after a click."""
         table = self._table(header, rows[:MAX_ROWS], what)
         more_rows = rows[MAX_ROWS:]
@@ -306,7 +312,11 @@ class _Page:
         return f"{table}\n\n{more}"
 
     def _table(
-        self, header: Sequence[str], rows: Sequence[tuple[str, ...]], what: str, earlier: int = 0
+        self,
+        header: Sequence[str],
+        rows: Sequence[tuple[str, ...]],
+        what: str,
+        earlier: int = 0,
     ) -> str:
         """Whole rows, at most a quarter of the page; says how many are missing. Empty without
         rows.

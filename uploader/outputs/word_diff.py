@@ -8,7 +8,9 @@ from difflib import SequenceMatcher
 
 from uploader.outputs.markdown import MAX_PROSE, Escaper, text
 
-MAX_WORDS = 1500  # that are compared; comparing takes time that grows with the square of it
+MAX_WORDS = (
+    1500  # that are compared; comparing takes time that grows with the square of it
+)
 MAX_SAME = 80  # characters of a stretch without a change
 _BREAK = re.compile(r"[^\S\n]*\n\s*")
 _TOKEN = re.compile(r"\s+|\w+|[^\w\s]")
@@ -80,7 +82,9 @@ def _tokens(outside: str, escaper: Escaper) -> list[str]:
     return _TOKEN.findall(escaper.line(in_one_line, MAX_PROSE))
 
 
-def _same(words: Sequence[str], *, is_first: bool = False, is_last: bool = False) -> str:
+def _same(
+    words: Sequence[str], *, is_first: bool = False, is_last: bool = False
+) -> str:
     """Return a stretch that is the same, without its middle where it is long; of the first and the
     last one what is beside a change.
     """

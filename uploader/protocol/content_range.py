@@ -12,7 +12,14 @@ import re
 
 from uploader.http.messages import Request, Response, TransportError
 from uploader.protocol.media import Media
-from uploader.protocol.responses import Verdict, broken, failed, finished, started, verdict
+from uploader.protocol.responses import (
+    Verdict,
+    broken,
+    failed,
+    finished,
+    started,
+    verdict,
+)
 from uploader.protocol.session import (
     DEFAULT_GRANULARITY,
     Cancel,
@@ -29,7 +36,9 @@ from uploader.protocol.session import (
 
 # `Range: bytes=0-42`, and `Range: 0-42` without the unit: both are in Google's documents and mean
 # the same.
-_RANGE = re.compile(r"(?:bytes\s*=\s*)?(\d{1,19})\s*-\s*(\d{1,19})", re.ASCII | re.IGNORECASE)
+_RANGE = re.compile(
+    r"(?:bytes\s*=\s*)?(\d{1,19})\s*-\s*(\d{1,19})", re.ASCII | re.IGNORECASE
+)
 
 
 def request(move: Move, session: Session, media: Media) -> Request:
@@ -98,12 +107,18 @@ def _stored(move: Move, response: Response) -> Event:
     if value is None:
         if isinstance(move, QueryOffset):
             return Stored(0)
-        return OffsetUnknown("the server did not say what it stored", response, server_ok=True)
+        return OffsetUnknown(
+            "the server did not say what it stored", response, server_ok=True
+        )
     match = _RANGE.fullmatch(value.strip())
     if not match:
-        return ProtocolViolated(f"the Range of the answer can't be read: {value[:80]!r}")
+        return ProtocolViolated(
+            f"the Range of the answer can't be read: {value[:80]!r}"
+        )
     first = int(match[1])
     last = int(match[2])
     if first != 0:
-        return ProtocolViolated(f"the server has bytes {first} to {last}, which do not begin at 0")
+        return ProtocolViolated(
+            f"the server has bytes {first} to {last}, which do not begin at 0"
+        )
     return Stored(last + 1)

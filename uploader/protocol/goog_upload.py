@@ -10,7 +10,14 @@ import re
 
 from uploader.http.messages import Request, Response, TransportError
 from uploader.protocol.media import Media
-from uploader.protocol.responses import Verdict, broken, failed, finished, started, verdict
+from uploader.protocol.responses import (
+    Verdict,
+    broken,
+    failed,
+    finished,
+    started,
+    verdict,
+)
 from uploader.protocol.session import (
     DEFAULT_GRANULARITY,
     Cancel,
@@ -40,7 +47,9 @@ GRANULARITY = "X-Goog-Upload-Chunk-Granularity"
 # the second is the same thing under an older name
 URLS = ("X-Goog-Upload-URL", "X-Goog-Upload-Control-URL")
 
-_MAX_GRANULARITY = 1 << 30  # bytes; a server that wants more than 1 GiB at once is not believed
+_MAX_GRANULARITY = (
+    1 << 30
+)  # bytes; a server that wants more than 1 GiB at once is not believed
 _COUNT = re.compile(r"\d{1,19}", re.ASCII)
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
@@ -75,7 +84,11 @@ def _send(move: Send, session: Session, media: Media) -> Request:
         command = "upload, finalize"
     if not move.span.size:
         command = "finalize"
-    headers = [(PROTOCOL, "resumable"), (COMMAND, command), (OFFSET, str(move.span.start))]
+    headers = [
+        (PROTOCOL, "resumable"),
+        (COMMAND, command),
+        (OFFSET, str(move.span.start)),
+    ]
     if not move.span.size:
         return Request("POST", session.uri, tuple(headers))
     headers.append(("Content-Type", media.media_type))
@@ -99,7 +112,9 @@ def event(move: Move, response: Response | TransportError, media: Media) -> Even
     if is_refusal and status == "active":
         # The request was no good (a wrong offset, most often), but the session lives and can tell
         # where it stands.
-        return OffsetUnknown(f"the server answered {response.status}", response, server_ok=True)
+        return OffsetUnknown(
+            f"the server answered {response.status}", response, server_ok=True
+        )
     return failed(move, response, judged)
 
 
@@ -109,7 +124,9 @@ def _started(response: Response, status: str, judged: Verdict, media: Media) -> 
         return Rejected(response)
     # not the upload service's own word, which would say that this is final
     if response.status == 400 and not status:
-        return OffsetUnknown(f"the server answered {response.status} without {STATUS}", response)
+        return OffsetUnknown(
+            f"the server answered {response.status} without {STATUS}", response
+        )
     if judged is not Verdict.SUCCESS:
         return failed(Start(), response, judged)
     return started(_session_uri(response, media), _granularity(response), response)
@@ -152,12 +169,18 @@ def _accepted(move: Move, response: Response, status: str, media: Media) -> Even
         if not answers_query:
             return _without_status(response, queried=queried)
     if size is not None:
-        return Stored(size)  # a count, hence the next offset; the documents' 42-then-43 is a slip
+        return Stored(
+            size
+        )  # a count, hence the next offset; the documents' 42-then-43 is a slip
     if header is not None or queried:
         return ProtocolViolated(f"the answer has no readable {SIZE_RECEIVED}")
     if isinstance(move, Send) and not move.final and response.sent_whole:
-        return Stored(move.span.stop)  # how some servers say that all of a chunk arrived
-    return OffsetUnknown("the server did not say what it stored", response, server_ok=True)
+        return Stored(
+            move.span.stop
+        )  # how some servers say that all of a chunk arrived
+    return OffsetUnknown(
+        "the server did not say what it stored", response, server_ok=True
+    )
 
 
 def _read_size(header: str | None) -> int | None:
@@ -177,4 +200,6 @@ def _without_status(response: Response, *, queried: bool) -> OffsetUnknown:
     of_query = " to a query" if queried else ""
     why = f"the answer{of_query} has no {STATUS}"
     is_bare = not response.body.strip()
-    return OffsetUnknown(why, response, server_ok=not queried, untold=queried and is_bare)
+    return OffsetUnknown(
+        why, response, server_ok=not queried, untold=queried and is_bare
+    )

@@ -21,7 +21,12 @@ _DAILY_REASONS = {
     "dailyLimitExceededUnreg",
     "publishingDailySaveQuotaExceeded",
 }
-_QUOTA_REASONS = {*_RATE_REASONS, "quotaExceeded", "RESOURCE_EXHAUSTED", "RATE_LIMIT_EXCEEDED"}
+_QUOTA_REASONS = {
+    *_RATE_REASONS,
+    "quotaExceeded",
+    "RESOURCE_EXHAUSTED",
+    "RATE_LIMIT_EXCEEDED",
+}
 _DAILY = re.compile(r"\bper[ -]day\b|\bdaily\b|PerDay|1/d/")
 # All of its quotas are for a day (developers.google.com/youtube/v3/getting-started#quota).
 _DAILY_DOMAIN = "youtube.quota"
@@ -98,7 +103,9 @@ class GoogleError:
             )
             return cause, hint
         if self.silent and not self.body:
-            cause = "It may not have been Google that answered: its refusals give a reason."
+            cause = (
+                "It may not have been Google that answered: its refusals give a reason."
+            )
             hint = "Check whether a proxy or firewall is on the way (HTTPS_PROXY, `api-endpoint`)."
             return cause, hint
         return "", ""
@@ -148,7 +155,9 @@ def read(response: Response) -> GoogleError:
         is_silent = not message
         if is_silent:
             message = _unexplained(response)
-        return GoogleError(response.status, message, _reasons(error), body, silent=is_silent)
+        return GoogleError(
+            response.status, message, _reasons(error), body, silent=is_silent
+        )
     # OAuth's form, RFC 6749 section 5.2: {"error": "invalid_grant", "error_description": "…"}
     if isinstance(error, str):
         message = _text(body.get("error_description")) or error
@@ -159,7 +168,9 @@ def read(response: Response) -> GoogleError:
     message = _plain(response)
     is_silent = message == _unexplained(response)
     is_page = _is_foreign_page(response)
-    return GoogleError(response.status, message, (), body, silent=is_silent, page=is_page)
+    return GoogleError(
+        response.status, message, (), body, silent=is_silent, page=is_page
+    )
 
 
 def _is_foreign_page(response: Response) -> bool:

@@ -120,7 +120,9 @@ def started(uri: str | None, granularity: int, response: Response) -> Event:
     one.
     """
     if not uri:
-        return OffsetUnknown("the answer to the start of a session names no session", response)
+        return OffsetUnknown(
+            "the answer to the start of a session names no session", response
+        )
     if len(uri) > MAX_URI:
         return ProtocolViolated(f"the session URI is longer than {MAX_URI} characters")
     return Started(uri, granularity)
@@ -137,7 +139,9 @@ def failed(move: Move, response: Response, judged: Verdict) -> Event:
         case Verdict.RENEW:
             return TokenRejected(response)
         case Verdict.GONE if not isinstance(move, Start):
-            return SessionLost(f"the server answered {response.status}: the session is gone")
+            return SessionLost(
+                f"the server answered {response.status}: the session is gone"
+            )
         case _ if 300 <= response.status < 400:
             return ProtocolViolated(
                 f"the server answered with a redirect ({response.status}), which is never followed"

@@ -347,7 +347,9 @@ class Session:
                     restarts=self.restarts,
                     doubted=self.doubted,
                 )
-                return replace(new, state=state, uri=event.uri, granularity=event.granularity)
+                return replace(
+                    new, state=state, uri=event.uri, granularity=event.granularity
+                )
             case Stored():
                 return self._stored(event.offset, after)
             case Completed():
@@ -371,7 +373,9 @@ class Session:
             whole = f"{self.size} bytes"
         else:
             return event
-        return ProtocolViolated(f"the server calls the upload complete after {sent} of {whole}")
+        return ProtocolViolated(
+            f"the server calls the upload complete after {sent} of {whole}"
+        )
 
     def _checked_offset(self, event: Stored, sent: int) -> Event:
         """The event, or the violation that it is where the offset does not fit what was sent, or
@@ -383,7 +387,9 @@ class Session:
             )
         if event.offset < self.offset and self.rewinds:
             where = f"from {self.offset} to {event.offset}"
-            return ProtocolViolated(f"the server's offset went back a second time, {where}")
+            return ProtocolViolated(
+                f"the server's offset went back a second time, {where}"
+            )
         return event
 
     def _stored(self, offset: int, after: Session) -> Session:
@@ -399,7 +405,9 @@ class Session:
         rewinds = self.rewinds
         if offset < self.offset:
             rewinds += 1
-        return replace(after, offset=offset, sent=offset, rewinds=rewinds, chunking=chunking)
+        return replace(
+            after, offset=offset, sent=offset, rewinds=rewinds, chunking=chunking
+        )
 
     def _offset_unknown(self, event: OffsetUnknown, after: Session) -> Session:
         """What follows a doubt: a failed start leaves nothing in doubt; after a `Send` and after a
@@ -416,7 +424,11 @@ class Session:
         if self.state is State.UNCONFIRMED:
             if event.untold and self.at_most_once:
                 return replace(
-                    after, state=State.IN_DOUBT, doubted=True, untold=True, why=event.why
+                    after,
+                    state=State.IN_DOUBT,
+                    doubted=True,
+                    untold=True,
+                    why=event.why,
                 )
             return after  # `why` still tells of the last byte's request
         if was_sending and event.acted and after.sent == self.size:

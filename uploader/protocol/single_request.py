@@ -39,13 +39,17 @@ def simple(media: Media, size: int, *, goog_upload: bool = False) -> Request:
     )
 
 
-def multipart(media: Media, size: int, boundary: str, *, goog_upload: bool = False) -> Request:
+def multipart(
+    media: Media, size: int, boundary: str, *, goog_upload: bool = False
+) -> Request:
     """Metadata first, then the file: exactly two parts. `boundary` must be random, so that no file
     can hold it.
     """
     first_head = f"--{boundary}\r\nContent-Type: {JSON_TYPE}\r\n\r\n".encode()
     metadata = media.metadata or b"{}"
-    second_head = f"\r\n--{boundary}\r\nContent-Type: {media.media_type}\r\n\r\n".encode()
+    second_head = (
+        f"\r\n--{boundary}\r\nContent-Type: {media.media_type}\r\n\r\n".encode()
+    )
     prefix = first_head + metadata + second_head
     suffix = f"\r\n--{boundary}--\r\n".encode()
     headers: tuple[tuple[str, str], ...] = (

@@ -29,7 +29,9 @@ _ALONE = ("gmail.", "androidpublisher.edits.images.")
 # whether the first request or somebody else's change made it fail.
 _STATES = {"ifGenerationMatch", "ifMetagenerationMatch"}
 _OTHER_STATES = {"ifGenerationNotMatch", "ifMetagenerationNotMatch"}
-_NAMELESS = "A simple upload can't carry the file's name, so Drive will call the file Untitled."
+_NAMELESS = (
+    "A simple upload can't carry the file's name, so Drive will call the file Untitled."
+)
 # By path: the digest that a service states of what it stored, the field that holds it, and the
 # fields of a response unless others are asked for (empty: all fields). Cloud Storage states crc32c
 # of every object; Drive states sha256 where it is asked for, once it holds the bytes as they were
@@ -53,10 +55,14 @@ def prepare(inputs: CommonInputs, files: Artifacts, given: MethodInputs) -> Prep
     metadata = batch.read_metadata(given.metadata, problems)
     values: Values = {}
     if parameters is not None:
-        parameters = any_method_advice.as_meant(method.id, parameters, metadata, problems)
+        parameters = any_method_advice.as_meant(
+            method.id, parameters, metadata, problems
+        )
         values = catalogue.check_params(method, parameters, problems)
     name_field = _name_field(method, inputs.upload_protocol)
-    media_type = catalogue.check_media_type(method, metadata, given.media_type, problems)
+    media_type = catalogue.check_media_type(
+        method, metadata, given.media_type, problems
+    )
     metadata_suffices = bool(metadata) and method.id.startswith(_ALONE)
     if not files and not metadata_suffices:
         problems.add("files", f"no file was given to upload to {inputs.target}.")
@@ -67,7 +73,10 @@ def prepare(inputs: CommonInputs, files: Artifacts, given: MethodInputs) -> Prep
     if not files:
         endpoint = _endpoint(method, values, metadata)
         return batch.metadata_alone(inputs, endpoint, metadata)
-    uploads = [_upload(method, values, metadata, name_field, file, media_type) for file in files]
+    uploads = [
+        _upload(method, values, metadata, name_field, file, media_type)
+        for file in files
+    ]
     # any other request makes a new thing
     if _replaces(method):
         _check_places(uploads, problems)
@@ -156,7 +165,9 @@ def read_params(text: str) -> dict[str, Any]:
         try:
             value = _read_yaml(text)
         except (yaml.YAMLError, RecursionError, ValueError):
-            raise InputError(Problem("params", "is neither JSON nor YAML.", accepted)) from None
+            raise InputError(
+                Problem("params", "is neither JSON nor YAML.", accepted)
+            ) from None
     if isinstance(value, dict):
         other_keys = [key for key in value if not isinstance(key, str)]
         if not other_keys:
@@ -187,7 +198,11 @@ def _read_yaml(text: str) -> Any:
 
 
 def _with_file_name(
-    method: Method, values: Values, metadata: Mapping[str, Any], name_field: str, file: Artifact
+    method: Method,
+    values: Values,
+    metadata: Mapping[str, Any],
+    name_field: str,
+    file: Artifact,
 ) -> tuple[Values, Mapping[str, Any]]:
     """Return the parameters and the metadata with the file's own name, where the method makes
     something that has a name and none was given.
@@ -249,7 +264,9 @@ def _endpoint(method: Method, values: Values, metadata: Mapping[str, Any]) -> En
     if not _STATES.isdisjoint(values):
         lookup = _lookup(template.path, values, metadata)
     idempotent = template.idempotent or _is_repeatable(method, values)
-    chooses_fields = "fields" in values  # which may leave everything else out of the response
+    chooses_fields = (
+        "fields" in values
+    )  # which may leave everything else out of the response
     return method.endpoint(
         path_values,
         scopes=scopes,

@@ -14,7 +14,8 @@ from uploader.errors import ApiError, Problems
 # Fields of a Drive file that people take for parameters.
 _DRIVE_FIELDS = ("parents", "name", "title", "mimeType", "description")
 _ADDRESS = re.compile(
-    r"https?://(?:drive|docs)\.google\.com/\S*?(?:folders/|/d/|[?&]id=)([\w-]+)", re.ASCII
+    r"https?://(?:drive|docs)\.google\.com/\S*?(?:folders/|/d/|[?&]id=)([\w-]+)",
+    re.ASCII,
 )
 # A bucket's name is of lower-case letters, digits, hyphens, underscores and points.
 _BUCKET_ADDRESS = re.compile(
@@ -96,7 +97,10 @@ def pairs(text: str) -> str:
 
 
 def as_meant(
-    method: str, params: Mapping[str, Any], metadata: Mapping[str, Any], problems: Problems
+    method: str,
+    params: Mapping[str, Any],
+    metadata: Mapping[str, Any],
+    problems: Problems,
 ) -> dict[str, Any]:
     """Return the parameters as they were meant.
 
@@ -192,5 +196,6 @@ def explained_refusals(method: str, params: Mapping[str, Any]) -> Iterator[None]
         raise refused.with_advice(
             cause=f"There is no file or folder {missing[1]}, or the account of this run can't see "
             "it.",
-            hint="Share it with the account (the log says `Acting as …`) as editor." + shared,
+            hint="Share it with the account (the log says `Acting as …`) as editor."
+            + shared,
         ) from refused

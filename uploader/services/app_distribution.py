@@ -39,7 +39,9 @@ from uploader.services.catalogue import expand
 from uploader.text import plural
 
 ROOT = "https://firebaseappdistribution.googleapis.com"
-MAX_RECIPIENTS = 999  # testers and groups of one request, as the discovery document says
+MAX_RECIPIENTS = (
+    999  # testers and groups of one request, as the discovery document says
+)
 MEDIA_TYPE = "application/octet-stream"
 _METHOD = "firebaseappdistribution.media.upload"
 _APP = r"projects/[^/]+/apps/[^/]+"
@@ -66,9 +68,13 @@ class Recipients:
         """Who they are, for people."""
         parts = []
         if self.testers:
-            parts.append(f"{plural(len(self.testers), 'tester')} ({', '.join(self.testers)})")
+            parts.append(
+                f"{plural(len(self.testers), 'tester')} ({', '.join(self.testers)})"
+            )
         if self.groups:
-            parts.append(f"{plural(len(self.groups), 'group')} ({', '.join(self.groups)})")
+            parts.append(
+                f"{plural(len(self.groups), 'group')} ({', '.join(self.groups)})"
+            )
         return " and ".join(parts) or "nobody"
 
     @property
@@ -144,7 +150,9 @@ class Release:
         return f"The release stays ({where})."
 
 
-def prepare(inputs: AppDistributionInputs, files: Artifacts, workspace: Workspace) -> Prepared:
+def prepare(
+    inputs: AppDistributionInputs, files: Artifacts, workspace: Workspace
+) -> Prepared:
     """Check that there is one build, an app, and what may stand for notes and recipients. Raises
     InputError with every problem.
     """
@@ -198,7 +206,9 @@ def _app(inputs: AppDistributionInputs) -> str:
     app_id = inputs.firebase_app
     if not app_id:
         what = "is required for this target."
-        raise InputError(Problem("firebase-app", what, "`1:1234567890:android:0a1b2c3d`"))
+        raise InputError(
+            Problem("firebase-app", what, "`1:1234567890:android:0a1b2c3d`")
+        )
     project = _project(params.get("project", app_id.split(":")[1]))
     return expand("projects/{project}/apps/{+app}", {"project": project, "app": app_id})
 
@@ -210,10 +220,14 @@ def _named_app(params: Mapping[str, Any], app_id: str) -> str:
     """
     app = params["app"]
     if not isinstance(app, str) or catalogue.objection("{+app}", "app", app):
-        raise InputError(Problem("params", "'app' is not the name of an app.", _ACCEPTED_PARAMS))
+        raise InputError(
+            Problem("params", "'app' is not the name of an app.", _ACCEPTED_PARAMS)
+        )
     parts = app.split("/")
     if len(parts) != 4 or parts[::2] != ["projects", "apps"]:
-        raise InputError(Problem("params", "'app' is not the name of an app.", _ACCEPTED_PARAMS))
+        raise InputError(
+            Problem("params", "'app' is not the name of an app.", _ACCEPTED_PARAMS)
+        )
     _, project_in_app, _, id_in_app = parts
     is_same_project = params.get("project", project_in_app) == project_in_app
     if app_id not in ("", id_in_app) or not is_same_project:
@@ -246,21 +260,28 @@ def _build(file: Artifact) -> Artifact:
 
 
 def _notes(
-    inputs: AppDistributionInputs, build: Artifact | None, workspace: Workspace, problems: Problems
+    inputs: AppDistributionInputs,
+    build: Artifact | None,
+    workspace: Workspace,
+    problems: Problems,
 ) -> str:
     """Return the release notes, which are one text; empty where none are given."""
     text = inputs.whats_new
     directory = inputs.whats_new_directory
     for name, value in (("whats-new", text), ("whats-new-directory", directory)):
         if value == LAST_RELEASE:
-            problems.add(name, "`last-release` is for Google Play.", "the notes, or nothing")
+            problems.add(
+                name, "`last-release` is for Google Play.", "the notes, or nothing"
+            )
             return ""
     if text and directory:
         what = "both it and `whats-new-directory` are given."
         problems.add("whats-new", what, "one of the two")
         return ""
     if text:
-        notes: Mapping[str, str] = inline_notes(text, problems, workspace.root, max_length=None)
+        notes: Mapping[str, str] = inline_notes(
+            text, problems, workspace.root, max_length=None
+        )
         return _notes_of_one_language("whats-new", notes, problems)
     if directory:
         version_codes = []
@@ -274,7 +295,9 @@ def _notes(
     return ""
 
 
-def _notes_of_one_language(name: str, notes: Mapping[str, str], problems: Problems) -> str:
+def _notes_of_one_language(
+    name: str, notes: Mapping[str, str], problems: Problems
+) -> str:
     """Return the one text among the notes of the input `name`: the English one, or the only one.
 
     It is empty where there is none; several languages without English are a problem.
@@ -283,7 +306,9 @@ def _notes_of_one_language(name: str, notes: Mapping[str, str], problems: Proble
         return notes[_LANGUAGE]
     if len(notes) > 1 and _LANGUAGE not in notes:
         languages = ", ".join(notes)
-        what = f"has notes in {len(notes)} languages ({languages}); a build has one text."
+        what = (
+            f"has notes in {len(notes)} languages ({languages}); a build has one text."
+        )
         problems.add(name, what, f"one text, or one for {_LANGUAGE} among them")
         return ""
     return next(iter(notes.values()), "")
@@ -298,7 +323,9 @@ def _distribute(job: Distribution, context: Context) -> Outcome:
     The release stays whatever goes wrong after the upload, and the error says so.
     """
     uploads = (job.upload,)
-    [result] = operations.settle(uploads, context.upload_all(uploads), job.wait_deadline, context)
+    [result] = operations.settle(
+        uploads, context.upload_all(uploads), job.wait_deadline, context
+    )
     if result.failure is not None:
         raise result.failure
     try:
@@ -307,7 +334,9 @@ def _distribute(job: Distribution, context: Context) -> Outcome:
         context.identified(replace(result, id="", error=str(error), failure=error))
         raise
     context.publish(release.outputs)
-    context.info(f"Release {release.version}, {release.result or 'taken'}: {release.name}")
+    context.info(
+        f"Release {release.version}, {release.result or 'taken'}: {release.name}"
+    )
     try:
         if job.notes:
             context.call(_notes_call(release, job.notes))
@@ -404,7 +433,9 @@ def _refused(refused: ApiError, job: Distribution, context: Context) -> Uploader
     testers = _named(job.recipients.testers, refused.message)
     groups = _named(job.recipients.groups, refused.message)
     if not testers and not groups:
-        groups = [alias for alias in job.recipients.groups if _is_missing(alias, job, context)]
+        groups = [
+            alias for alias in job.recipients.groups if _is_missing(alias, job, context)
+        ]
     if groups:
         noun = "groups" if len(groups) > 1 else "group"
         return ServiceError(
@@ -417,7 +448,9 @@ def _refused(refused: ApiError, job: Distribution, context: Context) -> Uploader
         )
     if testers:
         return refused
-    return refused.with_what(f"{refused.what.rstrip('.')}. It was for {job.recipients}.")
+    return refused.with_what(
+        f"{refused.what.rstrip('.')}. It was for {job.recipients}."
+    )
 
 
 def _named(recipients: tuple[str, ...], message: str) -> list[str]:
@@ -431,7 +464,9 @@ def _named(recipients: tuple[str, ...], message: str) -> list[str]:
 
 def _is_missing(alias: str, job: Distribution, context: Context) -> bool:
     """Whether the project surely has no group of this alias."""
-    path = expand("/v1/{+project}/groups/{alias}", {"project": job.project, "alias": alias})
+    path = expand(
+        "/v1/{+project}/groups/{alias}", {"project": job.project, "alias": alias}
+    )
     try:
         context.call(Call("GET", ROOT, path, what=f"the group {alias}"))
     except ApiError as error:

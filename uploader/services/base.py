@@ -360,7 +360,9 @@ class Context(Protocol):
     def warning(self, text: str) -> None:
         """Logs a sentence that deserves attention."""
 
-    def show(self, title: str, lines: Sequence[str], sections: tuple[Section, ...] = ()) -> None:
+    def show(
+        self, title: str, lines: Sequence[str], sections: tuple[Section, ...] = ()
+    ) -> None:
         """Logs what is about to change, and keeps it in `sections` for the summary of a run that
         ends badly.
         """
@@ -385,7 +387,9 @@ class Context(Protocol):
     def arrange(self, paths: Sequence[str]) -> None:
         """Puts the results of these files first, in this order."""
 
-    def identified(self, result: FileResult, answer: Mapping[str, Json] | None = None) -> None:
+    def identified(
+        self, result: FileResult, answer: Mapping[str, Json] | None = None
+    ) -> None:
         """Replaces an upload's result by one with what its own response did not tell (an id, an
         error).
 

@@ -90,7 +90,11 @@ def require_one(files: tuple[Artifact, ...], what: str, problems: Problems) -> N
     given = "no file was given"
     if files:
         given = f"{len(files)} files were given"
-    problems.add("files", f"{given}; {what} takes exactly one.", "a pattern that matches one file")
+    problems.add(
+        "files",
+        f"{given}; {what} takes exactly one.",
+        "a pattern that matches one file",
+    )
 
 
 def read_metadata(text: str, problems: Problems) -> dict[str, Any]:
@@ -119,7 +123,8 @@ def check(upload: Upload, protocol: str, problems: Problems) -> None:
     endpoint = upload.endpoint
     if file.size is None and not endpoint.resumable:
         problems.add(
-            "files", f"{file.name} is a stream; {endpoint.id} must know the size in advance."
+            "files",
+            f"{file.name} is a stream; {endpoint.id} must know the size in advance.",
         )
     elif file.size and endpoint.max_size is not None and file.size > endpoint.max_size:
         what = (
@@ -179,7 +184,10 @@ def prepared(
         plan.append(f"and {plural(rest, 'more file')}, all to {uploads[0].endpoint.id}")
     flow: Flow = partial(_send, uploads, inputs.target, outputs, wait_deadline)
     if inputs.dry_run:
-        requests = [f"Would send {_description(upload)}: {_request(upload)}" for upload in uploads]
+        requests = [
+            f"Would send {_description(upload)}: {_request(upload)}"
+            for upload in uploads
+        ]
         flow = dry_run(*requests)
     return Prepared(tuple(plan), uploads[0].endpoint.scopes, flow)
 
@@ -219,7 +227,9 @@ def _send(
     context: Context,
 ) -> Outcome:
     """Send all files, however many of them fail, then raise the first failure."""
-    results = operations.settle(uploads, context.upload_all(uploads), wait_deadline, context)
+    results = operations.settle(
+        uploads, context.upload_all(uploads), wait_deadline, context
+    )
     context.publish({name: value for name, value in outputs(results).items() if value})
     for result in results:
         where = address_of(target, result)
@@ -291,12 +301,18 @@ def metadata_alone(
 
     what = f"the metadata alone to {endpoint.id}"
     if inputs.dry_run:
-        return Prepared((f"Send {what}",), endpoint.scopes, dry_run(f"Would send {what}."))
+        return Prepared(
+            (f"Send {what}",), endpoint.scopes, dry_run(f"Would send {what}.")
+        )
     return Prepared((f"Send {what}",), endpoint.scopes, flow)
 
 
 def send_metadata(
-    endpoint: Endpoint, metadata: Mapping[str, Any], what: str, noted: bool, context: Context
+    endpoint: Endpoint,
+    metadata: Mapping[str, Any],
+    what: str,
+    noted: bool,
+    context: Context,
 ) -> dict[str, Any]:
     """Send metadata without a file, publish the id in the response, and return the response.
 
@@ -304,7 +320,9 @@ def send_metadata(
     since there is no session to ask. Raises OutcomeUnknown where an earlier run left such a note,
     once, and ProtocolError for a response without an id.
     """
-    key = f"metadata {endpoint.id} {endpoint.path} {json.dumps(metadata, sort_keys=True)}"
+    key = (
+        f"metadata {endpoint.id} {endpoint.path} {json.dumps(metadata, sort_keys=True)}"
+    )
     if noted and not endpoint.idempotent:
         begun_at = context.recall(key)
         if begun_at:

@@ -24,12 +24,18 @@ from uploader.services.completion import Completion
 from uploader.services.media_types import accepts
 
 _INTEGERS = {"int32": 31, "int64": 63, "integer": 63}
-_KINDS = {"string": "text", "boolean": "boolean", **dict.fromkeys(_INTEGERS, "whole number")}
+_KINDS = {
+    "string": "text",
+    "boolean": "boolean",
+    **dict.fromkeys(_INTEGERS, "whole number"),
+}
 # media types that Drive converts an upload to, not those of the uploaded file
 _DRIVES_OWN = "application/vnd.google-apps."
 _EXPRESSION = re.compile(r"\{(\+?)([A-Za-z0-9_]+)\}")
 _RESERVED = ":/?#[]@!$&'()*+,;="  # RFC 6570, section 1.5: what `{+name}` lets pass
-_LONE_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")  # a percent sign that begins no escape
+_LONE_PERCENT = re.compile(
+    r"%(?![0-9A-Fa-f]{2})"
+)  # a percent sign that begins no escape
 
 Values = dict[str, tuple[str, ...]]
 
@@ -101,7 +107,9 @@ class Method:
         if rule is None or rule.lookup is None:
             return rule
         from_answer = dict(rule.lookup.values)
-        from_request = {name: value for name, value in values.items() if name not in from_answer}
+        from_request = {
+            name: value for name, value in values.items() if name not in from_answer
+        }
         path = expand(rule.lookup.path, from_request, partly=True)
         return replace(rule, lookup=replace(rule.lookup, path=path))
 
@@ -137,7 +145,8 @@ def find(target: str) -> Method | None:
         completion=completion.from_facts(facts["completion"]),
     )
     parameters = {
-        name: Parameter(name, **parameter) for name, parameter in facts["parameters"].items()
+        name: Parameter(name, **parameter)
+        for name, parameter in facts["parameters"].items()
     }
     return Method(
         id=facts["id"],
@@ -166,7 +175,9 @@ def _methods() -> dict[str, dict[str, Any]]:
     return methods
 
 
-def check_params(method: Method, params: Mapping[str, Any], problems: Problems) -> Values:
+def check_params(
+    method: Method, params: Mapping[str, Any], problems: Problems
+) -> Values:
     """Return the parameters' values as text, each in a tuple. Everything that is wrong with them is
     added to `problems`.
     """
@@ -194,7 +205,9 @@ def check_params(method: Method, params: Mapping[str, Any], problems: Problems) 
             values[name] = texts
     for name, parameter in method.parameters.items():
         if parameter.required and params.get(name, []) == []:
-            problems.add("params", f"{name!r} is missing.", f"'{name}: …', {parameter.accepted}")
+            problems.add(
+                "params", f"{name!r} is missing.", f"'{name}: …', {parameter.accepted}"
+            )
     _check_places(method.template.upload_path, values, problems)
     return values
 
@@ -324,5 +337,7 @@ def objection(template: str, name: str, value: str) -> str:
     if parsers.leads_elsewhere(value):
         return "contains a . or .. segment, which would lead to another path."
     if reserved and "" in unquote(value).split("/"):
-        return "has an empty segment (a slash at the beginning or end, or two in a row)."
+        return (
+            "has an empty segment (a slash at the beginning or end, or two in a row)."
+        )
     return ""

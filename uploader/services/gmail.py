@@ -69,7 +69,9 @@ def prepare(
     endpoint = _endpoint(inputs)
     problems = Problems()
     if action.method in _OF_A_DRAFT and not inputs.draft_id:
-        problems.add("draft-id", f"is required for `gmail-action: {inputs.gmail_action}`.")
+        problems.add(
+            "draft-id", f"is required for `gmail-action: {inputs.gmail_action}`."
+        )
     has_mail = mail_message.given(inputs, files)
     resource = problems.collect(lambda: read_resource(inputs, mail=has_mail)) or {}
     if not has_mail and (inputs.metadata or action.method == "drafts.send"):
@@ -82,7 +84,9 @@ def prepare(
     to_send = action.method.endswith(".send")
     limit = endpoint.max_size or 0
     mail = problems.collect(
-        lambda: mail_message.read(inputs, files, workspace, to_send=to_send, limit=limit)
+        lambda: mail_message.read(
+            inputs, files, workspace, to_send=to_send, limit=limit
+        )
     )
     if mail is None:
         raise InputError(*problems)
@@ -122,7 +126,9 @@ def _check_shard(inputs: CommonInputs, problems: Problems) -> None:
             "this is job {}/{}, and each job would make a mail with its own part of the "
             "attachments."
         )
-        problems.add("shard", what.format(*inputs.shard), "`1/1` for all files in one job")
+        problems.add(
+            "shard", what.format(*inputs.shard), "`1/1` for all files in one job"
+        )
 
 
 def _description(mail: Mail, artifact: Artifact) -> str:
@@ -150,7 +156,11 @@ def _endpoint(inputs: MailInputs) -> Endpoint:
 
 
 def _prepared(
-    inputs: MailInputs, endpoint: Endpoint, send: _Send, line: str, warnings: tuple[str, ...] = ()
+    inputs: MailInputs,
+    endpoint: Endpoint,
+    send: _Send,
+    line: str,
+    warnings: tuple[str, ...] = (),
 ) -> Prepared:
     """Return the target with its plan, which is `line`, and the flow or the dry run of it."""
     flow: Flow = partial(_flow, inputs.gmail_action, inputs.impersonated, send)
@@ -191,7 +201,9 @@ def read_resource(inputs: MailInputs, *, mail: bool) -> dict[str, Any]:
             _check_raw(message["raw"], problems, to_send=method.endswith(".send"))
     problems.raise_if_any()
     if method in _OF_A_DRAFT and resource.get("id", inputs.draft_id) != inputs.draft_id:
-        raise InputError(Problem("metadata", "`id` is not the draft that `draft-id` names."))
+        raise InputError(
+            Problem("metadata", "`id` is not the draft that `draft-id` names.")
+        )
     if method == "drafts.send":
         return {**resource, "id": inputs.draft_id}
     return resource
@@ -203,8 +215,12 @@ def _check_message(message: Mapping[str, Any], problems: Problems) -> None:
     if not isinstance(thread, str) or not thread:
         problems.add("metadata", "`threadId` is not the id of a thread.", "text")
     labels = message.get("labelIds", [])
-    if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
-        problems.add("metadata", "`labelIds` is not a list of labels.", '["INBOX", "Label_1"]')
+    if not isinstance(labels, list) or not all(
+        isinstance(label, str) for label in labels
+    ):
+        problems.add(
+            "metadata", "`labelIds` is not a list of labels.", '["INBOX", "Label_1"]'
+        )
 
 
 def _check_raw(raw: object, problems: Problems, *, to_send: bool) -> None:
@@ -231,7 +247,11 @@ def _message_of(draft: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _send(
-    mail: Mail, identity: MessageIdentity, upload: Upload, in_session: bool, context: Context
+    mail: Mail,
+    identity: MessageIdentity,
+    upload: Upload,
+    in_session: bool,
+    context: Context,
 ) -> _Response:
     """Upload the mail under the identity of an unfinished run, if there is one, and forget that
     identity at the end.
@@ -245,7 +265,9 @@ def _send(
         if not in_session:
             context.remember(key, None)
             remedy = "`upload-protocol: resumable` can ask the server."
-            raise batch.begun_before(mail.name, f"{earlier.date:{batch.MINUTE}}", remedy)
+            raise batch.begun_before(
+                mail.name, f"{earlier.date:{batch.MINUTE}}", remedy
+            )
         identity = earlier
         upload = replace(upload, artifact=_artifact(mail, earlier))
     context.remember(key, str(identity))
@@ -289,7 +311,9 @@ def _flow(action: str, impersonated: bool, send: _Send, context: Context) -> Out
         message = _message_of(response)
     ids["message-id"] = message.get("id")
     ids["thread-id"] = message.get("threadId")
-    context.publish({name: text for name, text in ids.items() if isinstance(text, str) and text})
+    context.publish(
+        {name: text for name, text in ids.items() if isinstance(text, str) and text}
+    )
     return Outcome(f"{_ACTIONS[action].done}, id {response.get('id') or 'unknown'}.")
 
 

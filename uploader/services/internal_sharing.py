@@ -29,7 +29,9 @@ def prepare(
         upload = problems.collect(partial(_upload, file, packages))
         if upload:
             uploads.append(upload)
-    preflight.check_certificate([upload.artifact for upload in uploads], certificate, problems)
+    preflight.check_certificate(
+        [upload.artifact for upload in uploads], certificate, problems
+    )
     if not files:
         problems.add("files", "no APK or bundle was given.")
     return batch.prepared(inputs, tuple(uploads), problems, _outputs)
@@ -42,9 +44,15 @@ def _upload(file: Artifact, packages: tuple[str, ...]) -> Upload:
     manifest = file.manifest
     assert manifest, "`inspect` has read it"
     if packages and manifest.package not in packages:
-        what = f"is {', '.join(packages)}, but {file.name} belongs to {manifest.package}."
-        raise InputError(Problem("package-name", what, "the artifact's own, or nothing"))
-    method = catalogue.find(f"androidpublisher.internalappsharingartifacts.upload{manifest.kind}")
+        what = (
+            f"is {', '.join(packages)}, but {file.name} belongs to {manifest.package}."
+        )
+        raise InputError(
+            Problem("package-name", what, "the artifact's own, or nothing")
+        )
+    method = catalogue.find(
+        f"androidpublisher.internalappsharingartifacts.upload{manifest.kind}"
+    )
     assert method, "the catalogue has one for each kind"
     endpoint = method.endpoint(
         {"packageName": manifest.package}, at_most_once=True, id_fields=("downloadUrl",)

@@ -47,7 +47,14 @@ _ADDRESS = re.compile(
 _FILE = "file:"
 _ADDRESSES = ("from", "to", "cc", "bcc")
 _BODIES = ("mail_body", "mail_body_file", "mail_html", "mail_html_file")
-_CONTENT_INPUTS = ("mail_from", "mail_to", "mail_cc", "mail_bcc", "mail_subject", *_BODIES)
+_CONTENT_INPUTS = (
+    "mail_from",
+    "mail_to",
+    "mail_cc",
+    "mail_bcc",
+    "mail_subject",
+    *_BODIES,
+)
 
 _UNREADABLE = (
     AttributeError,
@@ -72,10 +79,20 @@ _ONCE = (
     "subject",
     "content-type",
 )
-_MAIL_HEADERS = {"from", "to", "cc", "bcc", "subject"}  # a mail has at least one of these
+_MAIL_HEADERS = {
+    "from",
+    "to",
+    "cc",
+    "bcc",
+    "subject",
+}  # a mail has at least one of these
 _RECIPIENTS = ("To", "Cc", "Bcc")
-_MAX_HEADERS = 512 * 1024  # bytes; Gmail's own limit, support.google.com/a/answer/14016360
-_MAX_ALL_HEADERS = 2 * _MAX_HEADERS  # with those of all parts; each counts _PART more than it has
+_MAX_HEADERS = (
+    512 * 1024
+)  # bytes; Gmail's own limit, support.google.com/a/answer/14016360
+_MAX_ALL_HEADERS = (
+    2 * _MAX_HEADERS
+)  # with those of all parts; each counts _PART more than it has
 _PART = 256
 # Bytes of one header with parameters, and of any other one in a part: both take the library
 # quadratic time.
@@ -85,7 +102,9 @@ _STRUCTURE = ("content-type", "content-disposition")
 _MESSAGES = {"message/rfc822", "message/global"}
 _DELIMITER = re.compile(rb"^--[^\r\n]*", re.MULTILINE)
 _BLANK_LINE = re.compile(rb"\r\n\r\n")
-_FOLD = re.compile(r"\r\n(?=[ \t])|\t")  # within a header, where it is no control character
+_FOLD = re.compile(
+    r"\r\n(?=[ \t])|\t"
+)  # within a header, where it is no control character
 
 
 @dataclass(frozen=True)
@@ -143,7 +162,12 @@ def given(inputs: MailInputs, files: Artifacts) -> bool:
 
 
 def read(
-    inputs: MailInputs, files: Artifacts, workspace: Workspace, *, to_send: bool, limit: int
+    inputs: MailInputs,
+    files: Artifacts,
+    workspace: Workspace,
+    *,
+    to_send: bool,
+    limit: int,
 ) -> Mail:
     """Return the mail that the inputs describe.
 
@@ -152,10 +176,14 @@ def read(
     """
     problems = Problems()
     if inputs.message_file:
-        return _given_message(inputs, files, workspace, problems, to_send=to_send, limit=limit)
+        return _given_message(
+            inputs, files, workspace, problems, to_send=to_send, limit=limit
+        )
     people = _people(inputs, problems)
     if has_control(inputs.mail_subject):
-        problems.add("mail-subject", "contains a control character, perhaps in an encoded word.")
+        problems.add(
+            "mail-subject", "contains a control character, perhaps in an encoded word."
+        )
     read_text = partial(_text, workspace, problems=problems, limit=limit)
     text = read_text("mail-body", inputs.mail_body, inputs.mail_body_file)
     html = read_text("mail-html", inputs.mail_html, inputs.mail_html_file)
@@ -186,7 +214,9 @@ def _people(inputs: MailInputs, problems: Problems) -> dict[str, tuple[Address, 
         try:
             people[name.capitalize()] = addresses(getattr(inputs, f"mail_{name}"))
         except ValueError as error:  # noqa: PERF203 - each input has its own
-            problems.add(f"mail-{name}", str(error), "`Ann <ann@example.com>, bob@example.com`")
+            problems.add(
+                f"mail-{name}", str(error), "`Ann <ann@example.com>, bob@example.com`"
+            )
     return people
 
 
@@ -231,7 +261,9 @@ def _given_message(
             message, recipients = checked(raw, to_send=to_send)
         except ValueError as error:
             for fault in error.args:
-                problems.add("message-file", f"{printable(path)} {fault}", "an RFC 822 message")
+                problems.add(
+                    "message-file", f"{printable(path)} {fault}", "an RFC 822 message"
+                )
     if len(message) > limit:
         what = f"{printable(path)} takes"
         problems.extend([_too_large("message-file", what, len(message), limit)])
@@ -241,7 +273,8 @@ def _given_message(
 
 def _too_large(name: str, what: str, size: int, limit: int) -> Problem:
     return Problem(
-        name, f"{what} {size:,} bytes in the message; Gmail accepts at most {limit:,} in all."
+        name,
+        f"{what} {size:,} bytes in the message; Gmail accepts at most {limit:,} in all.",
     )
 
 
@@ -283,13 +316,21 @@ def addresses(text: str) -> tuple[Address, ...]:
 
 
 def _text(
-    workspace: Workspace, name: str, value: str, path: str, *, problems: Problems, limit: int
+    workspace: Workspace,
+    name: str,
+    value: str,
+    path: str,
+    *,
+    problems: Problems,
+    limit: int,
 ) -> str:
     """Return the text itself, or that of the file which `NAME-file`, or `file:PATH` in its place,
     names. It is empty where there is a problem.
     """
     if value and path:
-        problems.add(f"{name}-file", f"is given together with `{name}`.", "one of the two")
+        problems.add(
+            f"{name}-file", f"is given together with `{name}`.", "one of the two"
+        )
         return ""
     if path:
         name = f"{name}-file"
@@ -300,8 +341,12 @@ def _text(
         )
     else:
         if is_existing_file(value.removeprefix("@"), workspace.root):
-            what = "is the path of a file in the workspace, and would be sent as the text."
-            problems.add(name, what, f"`{name}-file` with that path, or the text itself")
+            what = (
+                "is the path of a file in the workspace, and would be sent as the text."
+            )
+            problems.add(
+                name, what, f"`{name}-file` with that path, or the text itself"
+            )
         return value
     content = problems.collect(lambda: _content(workspace, name, path, limit))
     if content is None:
@@ -316,13 +361,37 @@ def _text(
 # File types that Gmail lets nobody send or receive (Gmail Help, "File types blocked in Gmail"),
 # as far as builds make them.
 _BLOCKED = (
-    *(".apk", ".appx", ".appxbundle", ".bat", ".cab", ".cmd", ".com", ".dll", ".dmg", ".exe"),
-    *(".img", ".iso", ".jar", ".js", ".lib", ".mjs", ".msi", ".msix", ".msixbundle", ".ps1"),
+    *(
+        ".apk",
+        ".appx",
+        ".appxbundle",
+        ".bat",
+        ".cab",
+        ".cmd",
+        ".com",
+        ".dll",
+        ".dmg",
+        ".exe",
+    ),
+    *(
+        ".img",
+        ".iso",
+        ".jar",
+        ".js",
+        ".lib",
+        ".mjs",
+        ".msi",
+        ".msix",
+        ".msixbundle",
+        ".ps1",
+    ),
     *(".scr", ".sys", ".vbs"),
 )
 
 
-def _attachments(files: Artifacts, problems: Problems, limit: int) -> tuple[Attachment, ...]:
+def _attachments(
+    files: Artifacts, problems: Problems, limit: int
+) -> tuple[Attachment, ...]:
     """Return the files as attachments; none of them is read once one has a problem."""
     problems_before = len(problems)
     # Checked before anything is read: the files may not fit in memory.
@@ -335,10 +404,14 @@ def _attachments(files: Artifacts, problems: Problems, limit: int) -> tuple[Atta
     blocked: list[str] = []
     for file in files:
         if file.size is None:
-            problems.add("files", f"{file.name} is a stream; an attachment has to be a file.")
+            problems.add(
+                "files", f"{file.name} is a stream; an attachment has to be a file."
+            )
         name = PurePosixPath(file.name).name
         if not name.isprintable() or has_control(name):
-            problems.add("files", f"{file.name!r} contains a control character in its name.")
+            problems.add(
+                "files", f"{file.name!r} contains a control character in its name."
+            )
         if len(problems) == problems_before:
             attachments.append(_attachment(name, file))
         if file.name.lower().endswith(_BLOCKED):
@@ -355,7 +428,9 @@ def _attachment(name: str, file: Artifact) -> Attachment:
     """Read a file as the attachment of this name."""
     media_type = media_types.kinds(file)[0]
     if media_type.startswith(("message/", "multipart/")):
-        media_type = media_types.OCTETS  # RFC 2046, section 5.2.1: such parts can't be base64
+        media_type = (
+            media_types.OCTETS
+        )  # RFC 2046, section 5.2.1: such parts can't be base64
     return name, media_type, media_types.head(file, file.size or 0)
 
 
@@ -374,7 +449,9 @@ def compose(
     """
     subject = decoded(subject)
     changed = Problem(
-        "mail-subject", "can't be written into a message without changing it.", "plain text"
+        "mail-subject",
+        "can't be written into a message without changing it.",
+        "plain text",
     )
     if decoded(subject) != subject:  # the library would decode it once more
         raise InputError(changed)
@@ -421,7 +498,9 @@ def _set_content(
             message.add_alternative(html, subtype="html")
     for name, media_type, content in attachments:
         maintype, _, subtype = media_type.partition("/")
-        message.add_attachment(content, maintype=maintype, subtype=subtype, filename=name)
+        message.add_attachment(
+            content, maintype=maintype, subtype=subtype, filename=name
+        )
 
 
 def checked(raw: bytes, *, to_send: bool) -> tuple[bytes, int]:
@@ -448,7 +527,9 @@ def checked(raw: bytes, *, to_send: bool) -> tuple[bytes, int]:
             faults.append(fault)
         elif not _has_boundary(headers, message):
             faults.append("is multipart, but its boundary does not occur in it.")
-    except RecursionError:  # the standard library follows each comment into the next one
+    except (
+        RecursionError
+    ):  # the standard library follows each comment into the next one
         faults.append("has comments or addresses that are nested too deeply.")
     except _UNREADABLE:
         faults.append("has a header that can't be read.")
@@ -464,7 +545,9 @@ def _check_head(raw: bytes) -> None:
     if end:
         head = raw[: end.start()]
     if head.startswith(b"From "):
-        raise ValueError("begins with a `From ` line: it is a mailbox file, not a single message.")
+        raise ValueError(
+            "begins with a `From ` line: it is a mailbox file, not a single message."
+        )
     if re.search(rb"\r(?!\n)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]", head):
         raise ValueError(
             "has a bare carriage return, a NUL or another control character in its headers."
@@ -556,7 +639,8 @@ def _has_defects(headers: Message) -> bool:
     message without parts.
     """
     return any(
-        not isinstance(defect, MultipartInvariantViolationDefect) for defect in headers.defects
+        not isinstance(defect, MultipartInvariantViolationDefect)
+        for defect in headers.defects
     )
 
 
@@ -566,7 +650,9 @@ def _parts(message: bytes) -> Iterator[tuple[Message, int]]:
 
     Look at each before you ask for the next, which its boundary may lead to.
     """
-    types: dict[bytes, str] = {}  # by boundary: the type of its parts that do not state one
+    types: dict[
+        bytes, str
+    ] = {}  # by boundary: the type of its parts that do not state one
     delimiters = _DELIMITER.finditer(message)
     start = 0
     default = ""

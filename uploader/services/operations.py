@@ -41,7 +41,9 @@ class _Awaited:
     with the question.
     """
 
-    def __init__(self, upload: Upload, result: FileResult, completion: Completion) -> None:
+    def __init__(
+        self, upload: Upload, result: FileResult, completion: Completion
+    ) -> None:
         self.upload = upload
         self.result = result
         self.completion = completion
@@ -144,7 +146,10 @@ class _Awaited:
 
 
 def settle(
-    uploads: Sequence[Upload], results: Sequence[FileResult], seconds: float, context: Context
+    uploads: Sequence[Upload],
+    results: Sequence[FileResult],
+    seconds: float,
+    context: Context,
 ) -> tuple[FileResult, ...]:
     """Return the results of all files once the service is through with those that it has taken, or
     so many seconds have passed.
@@ -173,7 +178,9 @@ def _wait(awaited: Sequence[_Awaited], seconds: float, context: Context) -> None
     while True:
         still_open = [file for file in awaited if file.is_open]
         seconds_left = poll.left
-        context.together([partial(file.look, context, seconds_left) for file in still_open])
+        context.together(
+            [partial(file.look, context, seconds_left) for file in still_open]
+        )
         still_open = [file for file in still_open if file.is_open]
         if not still_open:
             return

@@ -69,7 +69,9 @@ ENDPOINT = Endpoint(
 )
 
 
-def prepare(inputs: CommonInputs, files: Artifacts, deployment: str, title: str) -> Prepared:
+def prepare(
+    inputs: CommonInputs, files: Artifacts, deployment: str, title: str
+) -> Prepared:
     """Check that there is one whole zip that is no app, a deployment and a title. Raises InputError
     with every problem.
     """
@@ -77,7 +79,9 @@ def prepare(inputs: CommonInputs, files: Artifacts, deployment: str, title: str)
     batch.require(problems, deployment=deployment, package_title=title)
     batch.require_one(files, "an OTA deployment", problems)
     metadata = {"deployment": deployment, "package_title": title}
-    uploads = tuple(Upload(ENDPOINT, file, "application/zip", metadata) for file in files)
+    uploads = tuple(
+        Upload(ENDPOINT, file, "application/zip", metadata) for file in files
+    )
     for file in files:
         # Both are zips, which the service would take, and no device could install.
         if file.name.lower().endswith(_APPS):
@@ -201,7 +205,9 @@ def _identify(
         packages = "no new package"
         if new:
             packages = f"{len(new)} new packages ({_shown(new)})"
-        context.warning(f"{_UNKNOWN} The deployment lists {packages} with the title {title!r}.")
+        context.warning(
+            f"{_UNKNOWN} The deployment lists {packages} with the title {title!r}."
+        )
         return ""
     [name] = new
     if isinstance(doubt, OutcomeUnknown):
@@ -229,7 +235,9 @@ def _new_packages(
     waits = context.backoff()
     while True:
         packages = _same_title(context, deployment, title)
-        new = {name: why for name, why in sorted(packages.items()) if name not in before}
+        new = {
+            name: why for name, why in sorted(packages.items()) if name not in before
+        }
         if new or not wait:
             return new
         waits.wait("the deployment lists no new package")

@@ -26,7 +26,11 @@ _GONE = {404, 405, 410, 501}
 
 
 def prepare(
-    inputs: CommonInputs, files: Artifacts, resource_id: str, image_type: str, metadata: str
+    inputs: CommonInputs,
+    files: Artifacts,
+    resource_id: str,
+    image_type: str,
+    metadata: str,
 ) -> Prepared:
     """Checks that there is one image, and what it is for. Raises InputError with every problem."""
     problems = Problems()
@@ -60,7 +64,8 @@ def prepare(
     )
     types = endpoint.media_types
     uploads = tuple(
-        Upload(endpoint, file, media_types.choose(file, types), resource or None) for file in files
+        Upload(endpoint, file, media_types.choose(file, types), resource or None)
+        for file in files
     )
     for file in files:
         if file.size is None:

@@ -19,7 +19,9 @@ from uploader.inputs import JobRun
 from uploader.services.base import Upload
 from uploader.state.sealed_store import SealedStore
 
-MAX_RESOURCE = 48 * 1024  # characters of JSON; sealed, it has to stay below what the store reads
+MAX_RESOURCE = (
+    48 * 1024
+)  # characters of JSON; sealed, it has to stay below what the store reads
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,9 @@ class Journal:
     the disk never ends a run: the store warns of it, once.
     """
 
-    def __init__(self, store: SealedStore, run: JobRun, *, lasting: bool = True) -> None:
+    def __init__(
+        self, store: SealedStore, run: JobRun, *, lasting: bool = True
+    ) -> None:
         self._store = store
         self._run = run
         self.lasting = lasting
@@ -94,7 +98,9 @@ class Journal:
         live.
         """
         kept = self._store.read(self._name(job))
-        if kept is None or "resource" in kept:  # which is a finished upload without a session
+        if (
+            kept is None or "resource" in kept
+        ):  # which is a finished upload without a session
             return None
         artifact = job.artifact
         file = kept.pop("file")
@@ -154,7 +160,9 @@ class Journal:
             own_run=self._is_of_this_run(origin),
         )
 
-    def save_finished(self, job: Upload, sha256: str, resource: Mapping[str, Any]) -> None:
+    def save_finished(
+        self, job: Upload, sha256: str, resource: Mapping[str, Any]
+    ) -> None:
         """Keeps what became of a file that was sent in one request, which no session could tell the
         next run.
 

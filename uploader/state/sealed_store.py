@@ -37,11 +37,15 @@ from uploader.text import plural
 _MAX_AGE = 30 * 86400.0
 # bytes; the notes of five releases, in every language, are a third of it
 _MAX_BYTES = 4 * 1024 * 1024
-_MAX_FILES = 1000  # files of a state folder that are looked at; more than one run leaves
+_MAX_FILES = (
+    1000  # files of a state folder that are looked at; more than one run leaves
+)
 _OWN_NAMES = re.compile(r"[0-9a-f]{40}\.(?:sealed|lock|(?:[0-9a-z_]{8}\.)?new)")
 _LOCK = ".lock"
 _MARK = ".uploader"
-_MARK_TEXT = b"Unfinished uploads, sealed: what is older than any upload session is removed.\n"
+_MARK_TEXT = (
+    b"Unfinished uploads, sealed: what is older than any upload session is removed.\n"
+)
 SEAL_CONTEXT = b"uploader journal, sealed\0"
 # with blocks of 1 KiB: 32 MiB and 60 ms for each guess; restic's, without its calibration
 SCRYPT_COST = 2**15
@@ -62,7 +66,13 @@ def make_seal_key(state_key: str, lasting: bytes | None, account: str) -> bytes 
     if state_key:
         salt = SEAL_CONTEXT + account.encode()
         return hashlib.scrypt(
-            state_key.encode(), salt=salt, n=SCRYPT_COST, r=8, p=1, maxmem=2**26, dklen=32
+            state_key.encode(),
+            salt=salt,
+            n=SCRYPT_COST,
+            r=8,
+            p=1,
+            maxmem=2**26,
+            dklen=32,
         )
     if not lasting:
         return None
@@ -207,7 +217,9 @@ class SealedStore:
     def _is_over(self, name: str) -> bool:
         """Whether no run can still need a file: it is too old, or was never finished."""
         status = os.stat(name, dir_fd=self._descriptor, follow_symlinks=False)
-        return name.endswith(_UNFINISHED) or self.clock.wall() - status.st_mtime > _MAX_AGE
+        return (
+            name.endswith(_UNFINISHED) or self.clock.wall() - status.st_mtime > _MAX_AGE
+        )
 
     def values(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Every value that this key opens, with its name."""
@@ -266,7 +278,10 @@ class SealedStore:
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(
-                temporary, name + _SEALED, src_dir_fd=self._descriptor, dst_dir_fd=self._descriptor
+                temporary,
+                name + _SEALED,
+                src_dir_fd=self._descriptor,
+                dst_dir_fd=self._descriptor,
             )
             # a rename that is not written is no rename after a power cut
             os.fsync(self._descriptor)

@@ -38,11 +38,15 @@ from uploader.services.base import Call
 from uploader.text import capitalised
 
 # Google Play's table has it; every service says it in the same words.
-DAILY_QUOTA = next(entry for entry in error_table.of_source("play") if entry.code == "daily-quota")
+DAILY_QUOTA = next(
+    entry for entry in error_table.of_source("play") if entry.code == "daily-quota"
+)
 _MAX_LOGGED = 4096  # characters of a JSON body in the debug log
 DOWNLOAD_TIMEOUT = 6 * 3600.0  # seconds: 10 GiB at 500 KB a second
 _MIN_RATE = 256  # bytes of a file in a second
-_MOST_IN_STALL = 64 << 10  # bytes that have to come in the time of `stall-timeout`, at most
+_MOST_IN_STALL = (
+    64 << 10
+)  # bytes that have to come in the time of `stall-timeout`, at most
 # Headers that tell how far an upload is, and hold no secret.
 _LOGGED_HEADERS = (
     "content-range",
@@ -152,7 +156,9 @@ class ApiClient:
         try:
             self._check(request)
         except Interrupted as stopped:
-            raise Interrupted(stopped.signal_number, unanswered=response.sent_whole) from None
+            raise Interrupted(
+                stopped.signal_number, unanswered=response.sent_whole
+            ) from None
         return response
 
     def _timeouts(self, final: bool, max_size: int, max_seconds: float) -> Timeouts:
@@ -190,7 +196,9 @@ class ApiClient:
         retrier: Retrier,
         what: str,
         *,
-        in_doubt: Callable[[Response | TransportError], UploaderError | None] = lambda _: None,
+        in_doubt: Callable[
+            [Response | TransportError], UploaderError | None
+        ] = lambda _: None,
         retry_on: Callable[[ApiError], str] | None = None,
     ) -> Response:
         """Return the success that one request ends with, attempted again where that does no harm.
@@ -208,7 +216,10 @@ class ApiClient:
                 unknown = in_doubt(response)
                 if unknown:
                     raise unknown
-            if isinstance(response, TransportError) or judged in (Verdict.RETRY, Verdict.IN_DOUBT):
+            if isinstance(response, TransportError) or judged in (
+                Verdict.RETRY,
+                Verdict.IN_DOUBT,
+            ):
                 retrier.wait(failure_of(response), response)
             elif judged is Verdict.SUCCESS:
                 return response
@@ -394,5 +405,7 @@ def refusal(response: Response, what: str) -> UploaderError:
     )
     if response.status in (403, 429) and said.daily_quota:
         texts = DAILY_QUOTA.texts
-        return refused.with_advice(cause=texts["cause"], hint=texts["hint"], code=DAILY_QUOTA.code)
+        return refused.with_advice(
+            cause=texts["cause"], hint=texts["hint"], code=DAILY_QUOTA.code
+        )
     return refused

@@ -56,7 +56,11 @@ class Engine:
     """Carries one flow out, and is the context that the flow is given."""
 
     def __init__(
-        self, client: ApiClient, settings: TransferInputs, journal: Journal, reporter: Reporter
+        self,
+        client: ApiClient,
+        settings: TransferInputs,
+        journal: Journal,
+        reporter: Reporter,
     ) -> None:
         self._client = client
         self._settings = settings
@@ -65,10 +69,14 @@ class Engine:
         self._group = ExitStack()  # of the log, which the first upload opens
         self._has_group = False
         self._in_flight = threading.Semaphore(settings.concurrency or MAX_IN_FLIGHT)
-        self._large_in_flight = threading.Semaphore(settings.concurrency or MAX_LARGE_IN_FLIGHT)
+        self._large_in_flight = threading.Semaphore(
+            settings.concurrency or MAX_LARGE_IN_FLIGHT
+        )
         self._changes: dict[str, threading.Semaphore] = {}  # by what is changed
         self._changes_lock = threading.Lock()
-        self._begun: list[Uploader] = []  # whose sessions are open, and whose bytes are not sent
+        self._begun: list[
+            Uploader
+        ] = []  # whose sessions are open, and whose bytes are not sent
         self._log_lock = threading.RLock()  # so that the lines of a plan stay together
         self._uploaded: list[Upload] = []
         self._to_send_again: list[Upload] = []  # by the next run
@@ -107,7 +115,9 @@ class Engine:
 
     def _close_begun(self, *, cancel: bool) -> None:
         """Give up the uploads that were begun and not needed."""
-        self.together([partial(uploader.close, cancel=cancel) for uploader in self._begun])
+        self.together(
+            [partial(uploader.close, cancel=cancel) for uploader in self._begun]
+        )
 
     # --- the network and the waits ----------------------------------------------------------------
 
@@ -183,7 +193,9 @@ class Engine:
         with self._log_lock:
             self._reporter.warning(text)
 
-    def show(self, title: str, lines: Sequence[str], sections: tuple[Section, ...] = ()) -> None:
+    def show(
+        self, title: str, lines: Sequence[str], sections: tuple[Section, ...] = ()
+    ) -> None:
         """Log what is about to change; `sections` are for the summary of a run that ends badly."""
         self.planned = sections
         with self._log_lock:
@@ -209,7 +221,9 @@ class Engine:
             return None
         return self._journal.recall(name)
 
-    def identified(self, result: FileResult, answer: Mapping[str, Json] | None = None) -> None:
+    def identified(
+        self, result: FileResult, answer: Mapping[str, Json] | None = None
+    ) -> None:
         """Replace an upload's result. After an error without an answer the next run sends the file
         again.
         """
@@ -238,7 +252,9 @@ class Engine:
         be `told` to later steps, which is like a kill for them.
         """
         if told:
-            for name in tuple(self._forgotten):  # a run that was left behind may still add to it
+            for name in tuple(
+                self._forgotten
+            ):  # a run that was left behind may still add to it
                 self._journal.remember(name, None)
             for upload in self._to_send_again:
                 self._journal.drop(upload)
@@ -285,7 +301,8 @@ class Engine:
                 raise result.failure
 
         sendings = [
-            partial(send, upload, place) for upload, place in zip(uploads, places, strict=True)
+            partial(send, upload, place)
+            for upload, place in zip(uploads, places, strict=True)
         ]
         limit = self._settings.concurrency or max_in_flight or MAX_IN_FLIGHT
         interrupted: Interrupted | None = None
@@ -296,7 +313,11 @@ class Engine:
         self._tell_late(late)
         self._name_doubles(uploads, places)
         results = tuple(self.record.results[place] for place in places)
-        stopped = [result.failure for result in results if isinstance(result.failure, Interrupted)]
+        stopped = [
+            result.failure
+            for result in results
+            if isinstance(result.failure, Interrupted)
+        ]
         if stopped:  # what may have arrived is worth more words than the signal
             raise max(stopped, key=lambda error: error.in_doubt)
         if interrupted is not None:
@@ -306,7 +327,9 @@ class Engine:
     def _reserve(self, uploads: Sequence[Upload]) -> list[int]:
         """Give files their places in the results, as not reached, and return these places."""
         files = [upload.artifact for upload in uploads]
-        return self.record.reserve([not_reached(file.name, file.size) for file in files])
+        return self.record.reserve(
+            [not_reached(file.name, file.size) for file in files]
+        )
 
     def _tell_late(self, places: Sequence[int]) -> None:
         """Say which files were not begun because the retry deadline was reached."""
@@ -320,7 +343,9 @@ class Engine:
         self._reporter.warning(what)
         error = TemporaryError(what, cause=CAUSE, hint=HINT)
         for place in places:
-            self.record.results[place] = replace(self.record.results[place], failure=error)
+            self.record.results[place] = replace(
+                self.record.results[place], failure=error
+            )
 
     def _name_doubles(self, uploads: Sequence[Upload], places: Sequence[int]) -> None:
         """Say in every failure which other files were added, and would be again by a run that
@@ -337,7 +362,9 @@ class Engine:
                 there.append(upload)
         if not failures:
             return
-        added = [upload.artifact.name for upload in there if not self._journal.keeps(upload)]
+        added = [
+            upload.artifact.name for upload in there if not self._journal.keeps(upload)
+        ]
         if not added:
             return
         names = ", ".join(added[:_MAX_NAMED])
@@ -349,7 +376,9 @@ class Engine:
             "out of `files`, or keep `state-dir`."
         )
         for place, failure in failures.items():
-            results[place] = replace(results[place], failure=failure.with_advice(also=remedy))
+            results[place] = replace(
+                results[place], failure=failure.with_advice(also=remedy)
+            )
 
     @contextmanager
     def _place(self, upload: Upload) -> Iterator[None]:
@@ -401,7 +430,9 @@ class Engine:
             return
         self._uploaded.append(upload)  # the flow may settle the doubt
         if upload.endpoint.looked_up:
-            self._journal.drop(upload)  # where it is not found, it is sent again in this very run
+            self._journal.drop(
+                upload
+            )  # where it is not found, it is sent again in this very run
         elif not failure.session_kept:
             self._to_send_again.append(upload)
 
@@ -421,9 +452,13 @@ class Engine:
         except UploaderError as error:
             return replace(lost, error=str(error), failure=error)
         if resource is None:
-            self._reporter.info(f"{name}: {search.call.what} does not show it; it is sent again.")
+            self._reporter.info(
+                f"{name}: {search.call.what} does not show it; it is sent again."
+            )
             return lost
-        self._reporter.info(f"{name}: {search.call.what} shows it: nothing is left to send.")
+        self._reporter.info(
+            f"{name}: {search.call.what} shows it: nothing is left to send."
+        )
         return replace(
             lost,
             sha256=digest,
@@ -445,14 +480,20 @@ class Engine:
         return self._uploader(upload).run()
 
     def _uploader(self, upload: Upload) -> Uploader:
-        return Uploader(upload, self._client, self._settings, self._journal, self._reporter)
+        return Uploader(
+            upload, self._client, self._settings, self._journal, self._reporter
+        )
 
 
 class _Poll:
     """Waits at growing intervals, until so many seconds have passed."""
 
     def __init__(
-        self, policy: RetryPolicy, seconds: float, first: float, report: Callable[[str], None]
+        self,
+        policy: RetryPolicy,
+        seconds: float,
+        first: float,
+        report: Callable[[str], None],
     ) -> None:
         self._policy = policy
         self._first = first

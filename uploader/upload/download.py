@@ -26,7 +26,9 @@ from uploader.transfer.api_client import ApiClient
 from uploader.upload.digests import new_digest
 
 _CONTENT_RANGE = re.compile(r"bytes (\d{1,18})-\d{1,18}/(\d{1,18})", re.ASCII)
-_PROGRESS = 64 << 10  # bytes after which everything may be tried as often as at the start
+_PROGRESS = (
+    64 << 10
+)  # bytes after which everything may be tried as often as at the start
 _LAST_SECONDS = 30.0  # for an attempt that begins when time is up
 _LENGTH = re.compile(r"\d{1,18}", re.ASCII)
 # A weak ETag is no promise about bytes.
@@ -61,7 +63,9 @@ def download(step: Download, client: ApiClient, reporter: Reporter) -> Downloade
                 retrier.progressed()
             return response
 
-        response = client.request_with_retries(attempt, retrier, step.what, retry_on=step.retry_on)
+        response = client.request_with_retries(
+            attempt, retrier, step.what, retry_on=step.retry_on
+        )
         sha256 = reception.checked_sha256(response.headers)
         ending = step.check(file.reader())
         path = file.keep(ending)
@@ -86,7 +90,9 @@ class _Reception:
     kept when a response breaks off, unless it can't belong to the same file as the rest.
     """
 
-    def __init__(self, step: Download, client: ApiClient, file: NewFile | SpooledFile) -> None:
+    def __init__(
+        self, step: Download, client: ApiClient, file: NewFile | SpooledFile
+    ) -> None:
         self._step = step
         self._client = client
         self._file = file
@@ -97,7 +103,9 @@ class _Reception:
     def _start_over(self, stated: Iterable[str] = ()) -> None:
         """Forget what has come; digests of the algorithms `stated` are computed beside SHA-256."""
         self.offset = 0
-        self._total: int | None = None  # the size of the file, where the server has told it
+        self._total: int | None = (
+            None  # the size of the file, where the server has told it
+        )
         self._etag = ""
         self._digests = {name: new_digest(name) for name in ("sha256", *stated)}
         self._file.clear()
@@ -147,7 +155,9 @@ class _Reception:
             self._start_over()
         return TransportError(why, True)
 
-    def _receive(self, status: int, headers: Headers) -> Callable[[bytes], object] | None:
+    def _receive(
+        self, status: int, headers: Headers
+    ) -> Callable[[bytes], object] | None:
         """Return what takes the body of a response that is what is missing, or all of the file."""
         if status == 206 and self.offset:
             self._receive_rest(headers)

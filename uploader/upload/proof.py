@@ -36,7 +36,9 @@ def prove(sender: FileSender, response: Response) -> None:
             code="damaged-in-transit",
         )
     if stated and not comparable:
-        sender.warning("none of the digests that the service states was computed for the stream.")
+        sender.warning(
+            "none of the digests that the service states was computed for the stream."
+        )
 
 
 def look_up_stored(sender: FileSender, refused: ApiError) -> Response:
@@ -60,7 +62,9 @@ def look_up_stored(sender: FileSender, refused: ApiError) -> Response:
     doubt = _doubt_about(sender, response)
     if doubt:
         raise _unknown(sender.upload.name, refused, doubt)
-    sender.info("The object holds exactly the bytes of this file: nothing is left to send.")
+    sender.info(
+        "The object holds exactly the bytes of this file: nothing is left to send."
+    )
     return response
 
 
@@ -73,7 +77,9 @@ def _look_up(sender: FileSender) -> Response:
         response = client.exchange(request, path=endpoint.lookup)
         return as_answer(response, ("name", "id", "generation"))
 
-    return client.request_with_retries(attempt, sender.retrier, "the lookup of the object")
+    return client.request_with_retries(
+        attempt, sender.retrier, "the lookup of the object"
+    )
 
 
 def _doubt_about(sender: FileSender, response: Response) -> str:
@@ -104,7 +110,9 @@ def _comparable(stated: Collection[Claim], source: Source) -> tuple[Claim, ...]:
     return tuple(claim for claim in decisive if claim.algorithm in computed)
 
 
-def _difference(sender: FileSender, resource: Mapping[str, Any], claims: Iterable[Claim]) -> str:
+def _difference(
+    sender: FileSender, resource: Mapping[str, Any], claims: Iterable[Claim]
+) -> str:
     """Say what the service has otherwise than it was sent, as the middle of a sentence; empty if
     nothing.
     """
@@ -120,7 +128,8 @@ def _difference(sender: FileSender, resource: Mapping[str, Any], claims: Iterabl
             actual = source.digest(claim.algorithm)
         if actual != claim.value:
             return (
-                f"the service reports {claim.field} {claim.value}, but what was sent has {actual}"
+                f"the service reports {claim.field} {claim.value}, but what was sent "
+                f"has {actual}"
             )
     return ""
 

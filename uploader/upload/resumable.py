@@ -78,14 +78,20 @@ class ResumableUpload:
         self._client = sender.client
         self._media = sender.media
         self._retrier = sender.retrier
-        self._is_finishing = False  # whether the last request to be sent ends the upload
-        self._failure: UploaderError | None = None  # what kept `begin` from starting a session
+        self._is_finishing = (
+            False  # whether the last request to be sent ends the upload
+        )
+        self._failure: UploaderError | None = (
+            None  # what kept `begin` from starting a session
+        )
         is_goog_upload = self._endpoint.dialect == "goog-upload"
         self._dialect = goog_upload if is_goog_upload else content_range
         # The documents of this dialect send all that remains with `upload, finalize` after an
         # interruption, too.
         chunking = Chunking(chunk_size, patient=is_goog_upload)
-        self._session = Session(self._upload.size, chunking, self._endpoint.at_most_once)
+        self._session = Session(
+            self._upload.size, chunking, self._endpoint.at_most_once
+        )
 
     def begin(self) -> None:
         """Start a session ahead of the bytes. What goes wrong is raised by `run`."""
@@ -202,7 +208,9 @@ class ResumableUpload:
             is_success = response.status < 300
             is_unconfirmed = self._session.state is State.UNCONFIRMED
             if is_success and is_unconfirmed and self._session.at_most_once:
-                cause = "The service received everything, but never reported the result."
+                cause = (
+                    "The service received everything, but never reported the result."
+                )
                 raise self._doubt(cause, kept=False) from None
             raise
 
@@ -223,7 +231,9 @@ class ResumableUpload:
                 f"The server went back from byte {before.offset} to byte {offset}."
             )
         if was_asked:
-            is_of_earlier_run = self._record.inherited is not None and upload.attempts == 0
+            is_of_earlier_run = (
+                self._record.inherited is not None and upload.attempts == 0
+            )
             upload.resume(of_earlier_run=is_of_earlier_run)
         if was_asked or offset < sent:
             held = share(offset, upload.size)
@@ -235,7 +245,9 @@ class ResumableUpload:
             self._retrier.progressed()
         elif isinstance(move, Send):
             little = "almost nothing" if gained > 0 else "nothing"
-            self._retrier.wait(f"the server stored {little} of what was sent", at_once=True)
+            self._retrier.wait(
+                f"the server stored {little} of what was sent", at_once=True
+            )
 
     def _start_over(self, before: Session, event: SessionLost) -> None:
         """Begin again at byte 0 with the next session, since this one is gone."""
@@ -258,7 +270,9 @@ class ResumableUpload:
         unconfirmed = ""
         if record.last_block_due:
             unconfirmed = "an earlier run may have sent all of it"
-        self._session = self._session.resumed(record.uri, record.granularity, unconfirmed)
+        self._session = self._session.resumed(
+            record.uri, record.granularity, unconfirmed
+        )
 
     def _find_earlier_session(self) -> SessionRecord | None:
         """Return the session of an earlier run that may be continued with this file and server."""
@@ -266,7 +280,9 @@ class ResumableUpload:
         if record is None:
             return None
         if not trusted(record.uri, self._media.url):
-            self._sender.info("An earlier run began this upload on another host; starting over.")
+            self._sender.info(
+                "An earlier run began this upload on another host; starting over."
+            )
             return None
         if not self._record.is_of_same_content(record):
             self._sender.info(
@@ -274,7 +290,9 @@ class ResumableUpload:
             )
             return None
         self._sender.reporter.redact_session(record.uri, self._media.with_query())
-        self._sender.info("An earlier run began this upload; asking the server how far it got.")
+        self._sender.info(
+            "An earlier run began this upload; asking the server how far it got."
+        )
         return record
 
     def _of_earlier_session(self, record: SessionRecord, event: Event) -> Event:
@@ -418,7 +436,9 @@ class ResumableUpload:
         """
         if not self._session.uri or not response.body:
             return response
-        body = without_session(response.body, self._session.uri, self._media.with_query())
+        body = without_session(
+            response.body, self._session.uri, self._media.with_query()
+        )
         return replace(response, body=body)
 
 

@@ -34,7 +34,9 @@ class FileSender:
         self.media = _media_of(upload.job, client)
         self.retrier = client.policy.retrier(self._report_wait, upload.name)
 
-    def send(self, request: Request, span: Span, *, final: bool) -> Response | TransportError:
+    def send(
+        self, request: Request, span: Span, *, final: bool
+    ) -> Response | TransportError:
         """Send a request with the bytes of `span`; `final` when its response ends the upload."""
         self.upload.begin_request(span.start)
         blocks = self._blocks(request, span, final=final)
@@ -75,7 +77,9 @@ class FileSender:
     def warn_of_doubt(self, stopped: Interrupted) -> Interrupted:
         """Say that the file may have arrived, and return the error that says so at the end."""
         look = "Check whether the service has it before you run again"
-        self.warning(f"The file was sent, but the run ended before the answer came. {look}.")
+        self.warning(
+            f"The file was sent, but the run ended before the answer came. {look}."
+        )
         return Interrupted(
             stopped.signal_number,
             hint=f"{self.upload.name} may have arrived. {look}: a run that can't ask would send it "

@@ -36,14 +36,19 @@ class SingleRequestUpload:
         sender = self._sender
         try:
             response = sender.client.request_with_retries(
-                self._attempt, sender.retrier, sender.upload.name, in_doubt=self._in_doubt
+                self._attempt,
+                sender.retrier,
+                sender.upload.name,
+                in_doubt=self._in_doubt,
             )
         except ApiError as refused:
             if not self._was_in_doubt:
                 raise
             return look_up_stored(sender, refused)
         if not response.sent_whole:
-            raise sender.violation("the server called the upload finished before it was sent")
+            raise sender.violation(
+                "the server called the upload finished before it was sent"
+            )
         return response
 
     def _attempt(self) -> Response | TransportError:
@@ -62,13 +67,20 @@ class SingleRequestUpload:
         if not self._multipart:
             return single_request.simple(media, self._size, goog_upload=is_goog_upload)
         boundary = secrets.token_hex(16)
-        return single_request.multipart(media, self._size, boundary, goog_upload=is_goog_upload)
+        return single_request.multipart(
+            media, self._size, boundary, goog_upload=is_goog_upload
+        )
 
-    def _as_resource(self, response: Response | TransportError) -> Response | TransportError:
+    def _as_resource(
+        self, response: Response | TransportError
+    ) -> Response | TransportError:
         """Return the response, or a broken connection in place of a success that lacks the
         resource.
         """
-        if isinstance(response, TransportError) or verdict(response) is not Verdict.SUCCESS:
+        if (
+            isinstance(response, TransportError)
+            or verdict(response) is not Verdict.SUCCESS
+        ):
             return response
         if not response.sent_whole or self._sender.media.is_resource(response):
             return response

@@ -31,7 +31,9 @@ class FileSource:
     manager.
     """
 
-    def __init__(self, artifact: Artifact, algorithms: tuple[str, ...] = ("sha256",)) -> None:
+    def __init__(
+        self, artifact: Artifact, algorithms: tuple[str, ...] = ("sha256",)
+    ) -> None:
         assert artifact.size is not None
         self.size = artifact.size
         if not artifact.digests and self.size <= _READ_TWICE:
@@ -98,7 +100,9 @@ class FileSource:
             if position > self._hashed:
                 # The first bytes of the block may have been digested when they were sent before.
                 new_bytes = position - self._hashed
-                self._hasher.update(block if new_bytes == len(block) else block[-new_bytes:])
+                self._hasher.update(
+                    block if new_bytes == len(block) else block[-new_bytes:]
+                )
                 self._hashed = position
             if position == self.size and self._ctime() != self._opened_at:
                 self._confirm_unchanged()

@@ -20,7 +20,11 @@ class Timeline(UploadListener):
     """
 
     def __init__(
-        self, upload: UploadProgress, monotonic: Callable[[], float], *, lasting: bool = False
+        self,
+        upload: UploadProgress,
+        monotonic: Callable[[], float],
+        *,
+        lasting: bool = False,
     ) -> None:
         self._upload = upload
         self._monotonic = monotonic
@@ -45,7 +49,9 @@ class Timeline(UploadListener):
     def session_resumed(self) -> None:
         """Write down where the upload goes on, and whether an earlier run has got it so far."""
         place = f"at {format_size(self._upload.stored)}"
-        if self._upload.stored and not any(event.kind == "sent" for event in self.events):
+        if self._upload.stored and not any(
+            event.kind == "sent" for event in self.events
+        ):
             place += ", sent by an earlier run"
         self._add("resumed", place)
 
@@ -76,6 +82,8 @@ class Timeline(UploadListener):
         self._add("interrupted", stored)
 
     def _add(
-        self, kind: Literal["resumed", "restarted", "done", "interrupted", "failed"], text: str
+        self,
+        kind: Literal["resumed", "restarted", "done", "interrupted", "failed"],
+        text: str,
     ) -> None:
         self.events.append(TimelineEvent(self._monotonic(), kind, text))

@@ -96,7 +96,9 @@ class Uploader:
             file = self._begun or self._open()
         except UploaderError as error:
             progress.failed(error)
-            return FileResult(upload.name, upload.size or 0, error=str(error), failure=error)
+            return FileResult(
+                upload.name, upload.size or 0, error=str(error), failure=error
+            )
         timeline = Timeline(upload, self._monotonic, lasting=self._journal.lasting)
         upload.add_listener(timeline)
         upload.add_listener(progress)
@@ -182,7 +184,9 @@ def protocol_for(job: Upload, wanted: str) -> str:
     return "resumable"
 
 
-def _find_finished(job: Upload, journal: Journal, reporter: Reporter) -> FileResult | None:
+def _find_finished(
+    job: Upload, journal: Journal, reporter: Reporter
+) -> FileResult | None:
     """Return the result of a file that an earlier run added in one request; None if there is none.
 
     No session could tell that the file is there.
@@ -196,7 +200,9 @@ def _find_finished(job: Upload, journal: Journal, reporter: Reporter) -> FileRes
     except IntegrityError as error:
         return FileResult(artifact.name, artifact.size, error=str(error), failure=error)
     if digest != finished.sha256:
-        reporter.info(f"{artifact.name}: the file's content is not what an earlier run sent.")
+        reporter.info(
+            f"{artifact.name}: the file's content is not what an earlier run sent."
+        )
         journal.drop(job)
         return None
     if not finished.own_run and not job.endpoint.adds:

@@ -23,7 +23,10 @@ from google_emulator.services.play.store import ArtifactKind
 
 STRING_POOL, RESOURCE_MAP, START_ELEMENT = 0x0001, 0x0180, 0x0102
 UTF8_FLAG = 1 << 8
-TYPE_STRING, FIRST_INTEGER = 0x03, 0x10  # below an integer: references, whose values are elsewhere
+TYPE_STRING, FIRST_INTEGER = (
+    0x03,
+    0x10,
+)  # below an integer: references, whose values are elsewhere
 ATTRIBUTES = {
     0x0101000F: "debuggable",
     0x0101021B: "versionCode",
@@ -97,17 +100,25 @@ def read_identity(path: Path, kind: ArtifactKind) -> ArtifactIdentity:
     try:
         with zipfile.ZipFile(path) as archive, archive.open(_ENTRIES[kind]) as file:
             data = file.read(MANIFEST_LIMIT)
-        elements = list(_axml_elements(data) if kind == "apk" else _proto_elements(data))
+        elements = list(
+            _axml_elements(data) if kind == "apk" else _proto_elements(data)
+        )
         root, manifest = elements[0]
         if root != "manifest":
             raise ValueError("the first element is not the manifest")
         application: Attributes = next(
             (attributes for name, attributes in elements if name == "application"), {}
         )
-        code = int(manifest["versionCode"]) | int(manifest.get("versionCodeMajor", 0)) << 32
+        code = (
+            int(manifest["versionCode"])
+            | int(manifest.get("versionCodeMajor", 0)) << 32
+        )
         debuggable = application.get("debuggable", 0) not in (0, "false")
         return ArtifactIdentity(
-            str(manifest["package"]), code, str(manifest.get("versionName", "")), debuggable
+            str(manifest["package"]),
+            code,
+            str(manifest.get("versionName", "")),
+            debuggable,
         )
     except MALFORMED as error:
         raise ApiError(403, UNREADABLE[kind]) from error
@@ -125,7 +136,9 @@ def _axml_elements(data: bytes) -> Iterator[tuple[str, Attributes]]:
         if kind == STRING_POOL:
             strings = _strings(data[at : at + size])
         elif kind == RESOURCE_MAP:
-            resources = struct.unpack_from(f"<{(size - header) // 4}I", data, at + header)
+            resources = struct.unpack_from(
+                f"<{(size - header) // 4}I", data, at + header
+            )
         elif kind == START_ELEMENT:
             yield _axml_element(data[at : at + size], header, strings, resources)
         at += size
@@ -191,7 +204,11 @@ def _proto_value(attribute: Mapping[int, list[Any]]) -> str | int:
         return str(text)
     if _ITEM_STRING in item:
         return next(
-            (value.decode() for (value,) in proto_fields(item[_ITEM_STRING][-1]).values()), ""
+            (
+                value.decode()
+                for (value,) in proto_fields(item[_ITEM_STRING][-1]).values()
+            ),
+            "",
         )
     numbers = proto_fields(item.get(_ITEM_PRIMITIVE, [b""])[-1])
     return next((int(numbers[key][-1]) for key in _NUMBERS if key in numbers), 0)
@@ -263,9 +280,15 @@ def check_build(path: Path, kind: ArtifactKind, identity: ArtifactIdentity) -> N
 def _signature(path: Path, kind: ArtifactKind) -> bytes:
     """Every signature with its certificates, as bytes to be searched; empty without one."""
     with zipfile.ZipFile(path) as archive:
-        blocks = [one for one in archive.infolist() if _BLOCK_OF_JAR.fullmatch(one.filename)]
-        found = b"".join(archive.read(one) for one in blocks if one.file_size <= SIGNATURE_LIMIT)
-        return found + _signing_block(path, archive.start_dir) if kind == "apk" else found
+        blocks = [
+            one for one in archive.infolist() if _BLOCK_OF_JAR.fullmatch(one.filename)
+        ]
+        found = b"".join(
+            archive.read(one) for one in blocks if one.file_size <= SIGNATURE_LIMIT
+        )
+        return (
+            found + _signing_block(path, archive.start_dir) if kind == "apk" else found
+        )
 
 
 def _signing_block(path: Path, directory: int) -> bytes:

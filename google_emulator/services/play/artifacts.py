@@ -93,14 +93,18 @@ class ArtifactsApi(Service):
             **({f"{kind}s": found} if found else {}),
         }
 
-    def _add(self, request: Request, media: Media, kind: ArtifactKind) -> dict[str, Json]:
+    def _add(
+        self, request: Request, media: Media, kind: ArtifactKind
+    ) -> dict[str, Json]:
         edit = self._store.open_edit(request)
         found = check_identity(media.blob.path, kind, request.params["package"])
         check_build(media.blob.path, kind, found)
         app = self._store.app(edit.package)
         if found.code in app.used or found.code in edit.content.artifacts:
             message = f"Version code {found.code} has already been used."
-            raise ApiError(403, message, "apkUpgradeVersionConflict", domain="androidpublisher")
+            raise ApiError(
+                403, message, "apkUpgradeVersionConflict", domain="androidpublisher"
+            )
         if self._store.config.used_on_upload:
             app.used.add(found.code)
         sha1, sha256 = media.blob.hex("sha1"), media.blob.hex("sha256")
@@ -139,7 +143,12 @@ class SupplementaryFilesApi(Service):
     def __init__(self, store: PlayStore) -> None:
         self._store = store
         self.routes = [
-            Route("androidpublisher.edits.expansionfiles.get", "GET", _EXPANSION, self._get),
+            Route(
+                "androidpublisher.edits.expansionfiles.get",
+                "GET",
+                _EXPANSION,
+                self._get,
+            ),
             Route(
                 "androidpublisher.edits.expansionfiles.patch",
                 "PATCH",
@@ -206,7 +215,9 @@ class SupplementaryFilesApi(Service):
             "referencesVersion", 0
         )
         if "fileSize" not in edit.content.expansion.get((other, key[1]), {}):
-            raise ApiError(400, f"Version code {other} has no {key[1]} expansion file to refer to.")
+            raise ApiError(
+                400, f"Version code {other} has no {key[1]} expansion file to refer to."
+            )
         edit.content.expansion[key] = {"referencesVersion": other}
         return json_response(edit.content.expansion[key])
 
@@ -219,5 +230,8 @@ class SupplementaryFilesApi(Service):
 
     def _add_symbols(self, request: Request, media: Media) -> dict[str, Json]:
         edit, key = self._symbols(request)
-        edit.content.symbols[key] = {"sha256": media.blob.hex("sha256"), "size": media.blob.size}
+        edit.content.symbols[key] = {
+            "sha256": media.blob.hex("sha256"),
+            "size": media.blob.size,
+        }
         return {"deobfuscationFile": {"symbolType": key[1]}}

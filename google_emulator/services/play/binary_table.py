@@ -20,7 +20,9 @@ _POOL = 0x0001
 _REFERENCE, _ATTRIBUTE, _STRING, _DECIMAL, _BOOLEAN = 0x01, 0x02, 0x03, 0x10, 0x12
 _NONE = 0xFFFFFFFF
 _COMPLEX = 0x0001  # the flag of an entry that has items
-_APP = 0x7F  # the package id of an app; a feature has another one and is named once more
+_APP = (
+    0x7F  # the package id of an app; a feature has another one and is named once more
+)
 _BAG = 0x01000000  # keys that are no attributes begin here
 _PLURALS = (5, 6, 7, 8, 9, 4)  # zero, one, two, few, many, other
 _LOWEST, _HIGHEST = 0x80000000, 0x7FFFFFFF
@@ -141,7 +143,9 @@ def _value(fields: Mapping[int, list[Json]]) -> Value:
     if 2 in compound:
         return _style(proto_fields(compound[2][-1]))
     if 4 in compound:
-        elements = [proto_fields(one) for one in proto_fields(compound[4][-1]).get(1, [])]
+        elements = [
+            proto_fields(one) for one in proto_fields(compound[4][-1]).get(1, [])
+        ]
         items = [_item(proto_fields(_last(one, 3, b""))) for one in elements]
         return Bag(0, tuple(enumerate(items, _BAG + 1)))
     elements = [proto_fields(one) for one in proto_fields(compound[5][-1]).get(1, [])]
@@ -186,9 +190,12 @@ def _attribute(fields: Mapping[int, list[Json]]) -> Bag:
 def _style(fields: Mapping[int, list[Json]]) -> Bag:
     entries = [proto_fields(one) for one in fields.get(3, [])]
     items = [
-        (_target(_last(one, 3, b"")), _item(proto_fields(_last(one, 4, b"")))) for one in entries
+        (_target(_last(one, 3, b"")), _item(proto_fields(_last(one, 4, b""))))
+        for one in entries
     ]
-    return Bag(_target(_last(fields, 1, b"")), tuple(sorted(items, key=lambda item: item[0])))
+    return Bag(
+        _target(_last(fields, 1, b"")), tuple(sorted(items, key=lambda item: item[0]))
+    )
 
 
 def _configuration(fields: Mapping[int, list[Json]]) -> bytes:
@@ -214,7 +221,15 @@ def _configuration(fields: Mapping[int, list[Json]]) -> bytes:
     return struct.pack(
         "<2H2s2s2BH4B2H2H2BH2H4s8s2B14x",
         *(at(1), at(2), _packed(language, "a"), _packed(region, "0")),
-        *(at(15), at(19), at(18), at(21), at(23), opposite(20) | opposite(22) << 2, at(26)),
+        *(
+            at(15),
+            at(19),
+            at(18),
+            at(21),
+            at(23),
+            opposite(20) | opposite(22) << 2,
+            at(26),
+        ),
         *(at(5), at(6), at(24), at(27)),
         *(at(10) | opposite(11) << 4 | at(4) << 6, at(16) | opposite(17) << 4),
         *(at(9), at(7), at(8), script.encode(), variant.encode()),
@@ -239,7 +254,9 @@ def write_binary_table(records: Sequence[Record]) -> bytes:
     packages: dict[int, list[Record]] = defaultdict(list)
     for record in records:
         packages[record.resource >> 24].append(record)
-    body = b"".join(_package(identity, own, pool) for identity, own in sorted(packages.items()))
+    body = b"".join(
+        _package(identity, own, pool) for identity, own in sorted(packages.items())
+    )
     return chunk(_TABLE, struct.pack("<I", len(packages)), pool.written() + body)
 
 
@@ -263,7 +280,9 @@ class _ValuePool:
 
     def encoded(self, item: Item) -> bytes:
         """A Res_value."""
-        kind, data = (_STRING, self._places[item]) if isinstance(item, str | Styled) else item
+        kind, data = (
+            (_STRING, self._places[item]) if isinstance(item, str | Styled) else item
+        )
         return struct.pack("<H2BI", 8, 0, kind, data & _NONE)
 
     def written(self) -> bytes:
@@ -272,14 +291,19 @@ class _ValuePool:
         if not self._styled:
             return pool
         spans = [
-            b"".join(struct.pack("<3I", self._tags[tag], first, last) for tag, first, last in one)
+            b"".join(
+                struct.pack("<3I", self._tags[tag], first, last)
+                for tag, first, last in one
+            )
             + struct.pack("<I", _NONE)
             for one in (text.spans for text in self._styled)
         ]
         places = [sum(map(len, spans[:index])) for index in range(len(spans))]
         count, _, flags, start, _ = struct.unpack_from("<5I", pool, 8)
         shift = 4 * len(spans)
-        header = struct.pack("<5I", count, len(spans), flags, start + shift, len(pool) + shift)
+        header = struct.pack(
+            "<5I", count, len(spans), flags, start + shift, len(pool) + shift
+        )
         split = 28 + 4 * count
         offsets = pool[28:split] + struct.pack(f"<{len(places)}I", *places)
         ending = struct.pack("<2I", _NONE, _NONE)
@@ -297,7 +321,10 @@ def _package(identity: int, records: Sequence[Record], pool: _ValuePool) -> byte
     types: dict[int, list[Record]] = defaultdict(list)
     for record in records:
         types[record.resource >> 16 & 0xFF].append(record)
-    names = {name: index for index, name in enumerate(dict.fromkeys(one.name for one in records))}
+    names = {
+        name: index
+        for index, name in enumerate(dict.fromkeys(one.name for one in records))
+    }
     type_names = [
         types[index][0].type if index in types else f"?{index}"
         for index in range(1, max(types) + 1)
@@ -307,7 +334,9 @@ def _package(identity: int, records: Sequence[Record], pool: _ValuePool) -> byte
     package_name = records[0].package.encode("utf-16-le")
     header = struct.pack("<I256s", identity, package_name)
     header += struct.pack("<5I", 288, 0, 288 + len(type_pool), 0, 0)
-    body = b"".join(_type(index, own, names, pool) for index, own in sorted(types.items()))
+    body = b"".join(
+        _type(index, own, names, pool) for index, own in sorted(types.items())
+    )
     if identity != _APP:
         library = struct.pack("<I256s", identity, package_name)
         body += chunk(_LIBRARY, struct.pack("<I", 1), library)
@@ -339,5 +368,9 @@ def _entry(record: Record, name: int, pool: _ValuePool) -> bytes:
     value = record.value
     if not isinstance(value, Bag):
         return struct.pack("<2HI", 8, 0, name) + pool.encoded(value)
-    items = b"".join(struct.pack("<I", key) + pool.encoded(item) for key, item in value.items)
-    return struct.pack("<2H3I", 16, _COMPLEX, name, value.parent, len(value.items)) + items
+    items = b"".join(
+        struct.pack("<I", key) + pool.encoded(item) for key, item in value.items
+    )
+    return (
+        struct.pack("<2H3I", 16, _COMPLEX, name, value.parent, len(value.items)) + items
+    )

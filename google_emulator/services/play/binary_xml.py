@@ -75,7 +75,9 @@ class Element:
     def remove(self, name: str, namespace: str = "") -> None:
         """Removes an attribute."""
         self.attributes = [
-            one for one in self.attributes if (one.name, one.namespace) != (name, namespace)
+            one
+            for one in self.attributes
+            if (one.name, one.namespace) != (name, namespace)
         ]
 
     def get(self, name: str, namespace: str = "") -> Attribute | None:
@@ -144,7 +146,10 @@ def _compacted(text: str) -> str:
 
 def _attribute(fields: dict[int, list[Json]]) -> Attribute:
     attribute = Attribute(
-        _text(fields, 2), _text(fields, 3), _text(fields, 1), int(fields.get(5, [0])[-1])
+        _text(fields, 2),
+        _text(fields, 3),
+        _text(fields, 1),
+        int(fields.get(5, [0])[-1]),
     )
     item = proto_fields(fields.get(6, [b""])[-1])
     if 1 in item:
@@ -162,7 +167,9 @@ def read_primitive(fields: dict[int, list[Json]]) -> tuple[int, int]:
         if key not in fields:
             continue
         value = fields[key][-1]
-        if isinstance(value, bytes):  # a float is four bytes, a null or an empty value a message
+        if isinstance(
+            value, bytes
+        ):  # a float is four bytes, a null or an empty value a message
             value = struct.unpack("<I", value)[0] if len(value) == 4 else int(key == 2)
         data = int(value) & _ALL_ONES
         return kind, _ALL_ONES if kind == _BOOLEAN and data else data

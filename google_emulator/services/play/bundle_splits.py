@@ -18,7 +18,11 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from google_emulator.http.response import Json
-from google_emulator.services.play.binary_table import Record, next_resource, read_proto_table
+from google_emulator.services.play.binary_table import (
+    Record,
+    next_resource,
+    read_proto_table,
+)
 from google_emulator.services.play.binary_xml import (
     Attribute,
     Element,
@@ -47,7 +51,11 @@ _LOWEST_SDK = 1  # of a manifest that names none
 # Resource ids of attributes of the android namespace.
 _NAME, _VALUE, _RESOURCE, _HAS_CODE = 0x01010003, 0x01010024, 0x01010025, 0x0101000C
 _VERSION_NAME = 0x0101021C
-_IS_FEATURE_SPLIT, _SPLIT_TYPES, _REQUIRED_SPLIT_TYPES = 0x0101055B, 0x0101064F, 0x0101064E
+_IS_FEATURE_SPLIT, _SPLIT_TYPES, _REQUIRED_SPLIT_TYPES = (
+    0x0101055B,
+    0x0101064F,
+    0x0101064E,
+)
 _STORE = "https://play.google.com/store"
 # The list of languages that is added: its type, its name, its path.
 _LIST_TYPE, _LIST_NAME, _LIST_PATH = "xml", "splits0", "res/xml/splits0.xml"
@@ -106,7 +114,9 @@ class PlannedApk:
     @property
     def has_code(self) -> bool:
         """Whether the app's code is in it."""
-        return self.kind != "slice" and self.module == BASE and self.configuration == MAIN
+        return (
+            self.kind != "slice" and self.module == BASE and self.configuration == MAIN
+        )
 
 
 @dataclass(frozen=True)
@@ -143,8 +153,12 @@ def planned_apks(bundle: Path, variants: int = 1) -> list[PlannedApk]:
         apks += [_fused("standalone", apps, profiles, abi) for abi in abis or [""]]
     for variant in range(1, variants + 1):
         for module in apps:
-            apks += _splits_of(module, variant, profiles if module is base else {}, lowest)
-    apks += [_slice(module, base.manifest) for module in modules if module.is_asset_pack]
+            apks += _splits_of(
+                module, variant, profiles if module is base else {}, lowest
+            )
+    apks += [
+        _slice(module, base.manifest) for module in modules if module.is_asset_pack
+    ]
     apks.append(_fused("universal", apps, profiles, ""))
     return apks
 
@@ -165,7 +179,9 @@ def _read_modules(bundle: Path) -> tuple[list[_Module], dict[str, str]]:
             module = manifest.below("module")
             kind = module.get("type", _DISTRIBUTION) if module else None
             is_asset_pack = kind is not None and kind.text == "asset-pack"
-            modules.append(_Module(name, manifest, _parts(name, inside, table), is_asset_pack))
+            modules.append(
+                _Module(name, manifest, _parts(name, inside, table), is_asset_pack)
+            )
     profiles = {
         f"assets/dexopt/{path.removeprefix(_PROFILES)}": path
         for path in paths
@@ -174,7 +190,9 @@ def _read_modules(bundle: Path) -> tuple[list[_Module], dict[str, str]]:
     return modules, profiles
 
 
-def _parts(module: str, paths: Iterable[str], table: bytes) -> dict[Configuration, _Part]:
+def _parts(
+    module: str, paths: Iterable[str], table: bytes
+) -> dict[Configuration, _Part]:
     """What each split of a module has."""
     parts: dict[Configuration, _Part] = defaultdict(_Part)
     parts[MAIN] = _Part()
@@ -188,7 +206,9 @@ def _parts(module: str, paths: Iterable[str], table: bytes) -> dict[Configuratio
     return dict(sorted(parts.items()))
 
 
-def _configurations(inside: str, owners: Mapping[str, list[Configuration]]) -> list[Configuration]:
+def _configurations(
+    inside: str, owners: Mapping[str, list[Configuration]]
+) -> list[Configuration]:
     """The splits that a file of a module goes into."""
     library = re.match(r"lib/([^/]+)/", inside)
     if library:
@@ -206,11 +226,15 @@ def _path_in_apk(inside: str) -> str:
     return ""
 
 
-def _owners(table: bytes, parts: dict[Configuration, _Part]) -> dict[str, list[Configuration]]:
+def _owners(
+    table: bytes, parts: dict[Configuration, _Part]
+) -> dict[str, list[Configuration]]:
     """The splits that each resource file goes into; the values are added to their parts."""
     owners: dict[str, list[Configuration]] = defaultdict(list)
     for kind, fields in read_proto_table(table):
-        values = [_resource_value(record, configuration) for record, configuration in fields]
+        values = [
+            _resource_value(record, configuration) for record, configuration in fields
+        ]
         for value, configuration in _distributed(kind, values):
             if isinstance(value.record.value, str):
                 owners[value.record.value].append(configuration)
@@ -247,7 +271,9 @@ def _best_match(values: list[_ResourceValue], density: int) -> _ResourceValue:
     return max(values, key=lambda value: value.density or 160)
 
 
-def _resource_value(record: Record, configuration: dict[int, list[Json]]) -> _ResourceValue:
+def _resource_value(
+    record: Record, configuration: dict[int, list[Json]]
+) -> _ResourceValue:
     locale = configuration.pop(3, [b""])[-1].decode()
     density = int(configuration.pop(18, [0])[-1])
     others = tuple(f"{key}={value}" for key, value in sorted(configuration.items()))
@@ -287,7 +313,14 @@ def _splits_of(
             if list_id:
                 made[_LIST_PATH] = _list_of_languages(languages)
                 package = values[0].package if values else ""
-                added = (list_id, package, _LIST_TYPE, _LIST_NAME, bytes(60), _LIST_PATH)
+                added = (
+                    list_id,
+                    package,
+                    _LIST_TYPE,
+                    _LIST_NAME,
+                    bytes(60),
+                    _LIST_PATH,
+                )
                 values.append(Record(*added))
             if not any(one.dimension == "abi" for one in module.parts):
                 abis = ("arm64-v8a",)
@@ -326,7 +359,12 @@ def _fused(
                 if abi not in ("", configuration.value):
                     continue
                 abis.append(configuration.value)
-            whole.add(_Part({k: v for k, v in part.files.items() if "/dex/" not in v}, part.values))
+            whole.add(
+                _Part(
+                    {k: v for k, v in part.files.items() if "/dex/" not in v},
+                    part.values,
+                )
+            )
             for path in part.files.values():
                 if "/dex/" in path:
                     name = "classes.dex" if not code else f"classes{len(code) + 1}.dex"
@@ -373,7 +411,9 @@ def _slice(module: _Module, base: Element) -> PlannedApk:
     manifest.set(Attribute("split", module.name))
     manifest.set(android("isFeatureSplit", _IS_FEATURE_SPLIT, True))
     files = module.parts[MAIN].files
-    return PlannedApk("slice", 0, module.name, module.name, MAIN, manifest, files, {}, (), (), 21)
+    return PlannedApk(
+        "slice", 0, module.name, module.name, MAIN, manifest, files, {}, (), (), 21
+    )
 
 
 def _is_on_demand(manifest: Element) -> bool:
@@ -395,7 +435,9 @@ def _main_manifest(module: _Module, list_id: int) -> Element:
     types = _split_types(module)
     manifest.set(android("splitTypes", _SPLIT_TYPES, ""))
     if types:
-        manifest.set(android("requiredSplitTypes", _REQUIRED_SPLIT_TYPES, ",".join(types)))
+        manifest.set(
+            android("requiredSplitTypes", _REQUIRED_SPLIT_TYPES, ",".join(types))
+        )
         required = android("value", _VALUE, True)
         _add_metadata(manifest, required, "com.android.vending.splits.required")
     if list_id:
@@ -430,7 +472,9 @@ def _configuration_manifest(
 
 
 def _stamp(manifest: Element, kind: str) -> None:
-    _add_metadata(manifest, android("value", _VALUE, _STORE), "com.android.stamp.source")
+    _add_metadata(
+        manifest, android("value", _VALUE, _STORE), "com.android.stamp.source"
+    )
     _add_metadata(manifest, android("value", _VALUE, kind), "com.android.stamp.type")
 
 
@@ -439,7 +483,9 @@ def _add_metadata(manifest: Element, value: Attribute, name: str) -> None:
     if application is None:
         application = Element("application")
         manifest.children.append(application)
-    application.children.append(Element("meta-data", [android("name", _NAME, name), value]))
+    application.children.append(
+        Element("meta-data", [android("name", _NAME, name), value])
+    )
 
 
 def _list_of_languages(languages: list[str]) -> bytes:
@@ -448,5 +494,7 @@ def _list_of_languages(languages: list[str]) -> bytes:
         Element("entry", [Attribute("key", one), Attribute("split", f"config.{one}")])
         for one in languages
     ]
-    module = Element("module", [Attribute("name", "")], [Element("language", [], entries)])
+    module = Element(
+        "module", [Attribute("name", "")], [Element("language", [], entries)]
+    )
     return write_binary_xml(Element("splits", [], [module]))

@@ -12,7 +12,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
 from google_emulator.http.response import ApiError, Json
-from google_emulator.services.play.lifecycle import ReleaseLifecycle, codes_of, read_course
+from google_emulator.services.play.lifecycle import (
+    ReleaseLifecycle,
+    codes_of,
+    read_course,
+)
 from google_emulator.services.play.store import App, PlayStore, StoreArtifact
 from google_emulator.services.play.tracks import checked_releases, read_track
 
@@ -26,7 +30,10 @@ class Console:
     """
 
     def __init__(
-        self, store: PlayStore, lifecycle: ReleaseLifecycle, lock: AbstractContextManager[object]
+        self,
+        store: PlayStore,
+        lifecycle: ReleaseLifecycle,
+        lock: AbstractContextManager[object],
     ) -> None:
         self._store = store
         self._lifecycle = lifecycle
@@ -45,7 +52,9 @@ class Console:
             self.review,
             self.send_for_review,
         )
-        return {operation.__name__.replace("_", "-"): operation for operation in operations}
+        return {
+            operation.__name__.replace("_", "-"): operation for operation in operations
+        }
 
     def carry_out(self, wanted: Sequence[Mapping[str, Json]]) -> None:
         """Carries out operations from JSON, one after the other. Raises `ValueError` at the first
@@ -75,16 +84,23 @@ class Console:
             self._put(
                 app,
                 track,
-                _find(app, track, code, "inProgress", "halted") | {"userFraction": fraction},
+                _find(app, track, code, "inProgress", "halted")
+                | {"userFraction": fraction},
             )
 
     def halt(self, package: str, track: str, code: int | None = None) -> None:
         """Halts a release in progress."""
         with self._changed(package) as app:
-            self._put(app, track, _find(app, track, code, "inProgress") | {"status": "halted"})
+            self._put(
+                app, track, _find(app, track, code, "inProgress") | {"status": "halted"}
+            )
 
     def resume(
-        self, package: str, track: str, code: int | None = None, fraction: float | None = None
+        self,
+        package: str,
+        track: str,
+        code: int | None = None,
+        fraction: float | None = None,
     ) -> None:
         """Resumes a halted release, at the share that it had unless another is given."""
         with self._changed(package) as app:
@@ -95,7 +111,9 @@ class Console:
     def complete(self, package: str, track: str, code: int | None = None) -> None:
         """Gives a release in progress, or a halted one, to everybody, in place of what they had."""
         with self._changed(package) as app:
-            release = _find(app, track, code, "inProgress", "halted") | {"status": "completed"}
+            release = _find(app, track, code, "inProgress", "halted") | {
+                "status": "completed"
+            }
             for name in ("userFraction", "countryTargeting"):
                 release.pop(name, None)
             self._put(app, track, release)
@@ -118,8 +136,16 @@ class Console:
 
         `course` is that of its review, the one for the app unless given.
         """
-        added = {"status": "completed", **release, "versionCodes": list(codes_of(release))}
-        stages = self._lifecycle.course(package) if course is None else read_course(list(course))
+        added = {
+            "status": "completed",
+            **release,
+            "versionCodes": list(codes_of(release)),
+        }
+        stages = (
+            self._lifecycle.course(package)
+            if course is None
+            else read_course(list(course))
+        )
         with self._changed(package) as app:
             for code in map(int, added["versionCodes"]):
                 app.live.artifacts.setdefault(code, StoreArtifact(code))
@@ -147,10 +173,14 @@ class Console:
         with self._lock:
             app = self._app(package)
             for release in (
-                [_find(app, track, code)] if code else list(app.live.tracks.get(track, []))
+                [_find(app, track, code)]
+                if code
+                else list(app.live.tracks.get(track, []))
             ):
                 reviews = self._lifecycle.reviews(app, track, app.live.tracks[track])
-                found = [review for review in reviews if review.codes == codes_of(release)]
+                found = [
+                    review for review in reviews if review.codes == codes_of(release)
+                ]
                 if not found:
                     raise ValueError(f"a draft on {track} is not reviewed")
                 found[0].begin(stages, self._lifecycle.now())
@@ -184,7 +214,9 @@ class Console:
         ]
         try:
             wanted = read_track({"releases": [release, *kept]})["releases"]
-            app.live.tracks[track] = checked_releases(app.live, track, wanted, self._store.today())
+            app.live.tracks[track] = checked_releases(
+                app.live, track, wanted, self._store.today()
+            )
         except ApiError as error:
             raise ValueError(error.message) from None
 

@@ -32,12 +32,16 @@ class DataSafetyApi(Service):
         self._store = store
         path = APPLICATIONS + "/{package}/dataSafety"
         self.routes = [
-            Route("androidpublisher.applications.dataSafety", "POST", path, self._update)
+            Route(
+                "androidpublisher.applications.dataSafety", "POST", path, self._update
+            )
         ]
 
     def _update(self, request: Request) -> Json:
         app = self._store.app(request.params["package"])
-        permissions.require(self._store.config, app.package, permissions.MANAGE_APP_CONTENT)
+        permissions.require(
+            self._store.config, app.package, permissions.MANAGE_APP_CONTENT
+        )
         labels = read_message(request.json(), {"safetyLabels": text}, "request").get(
             "safetyLabels", ""
         )
@@ -48,6 +52,8 @@ class DataSafetyApi(Service):
             if len(row) != len(lines[0]) or not row[0]:
                 raise ApiError(400, f"Row {number} of the safety labels is invalid.")
             if row[3] == _OBLIGATORY and not row[2]:
-                raise ApiError(400, f"Row {number}: the required question {row[0]} has no answer.")
+                raise ApiError(
+                    400, f"Row {number}: the required question {row[0]} has no answer."
+                )
         app.data_safety = labels
         return {}

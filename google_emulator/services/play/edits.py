@@ -45,8 +45,15 @@ class EditsApi(Service):
         self._lifecycle = lifecycle
         self.routes = [
             Route("androidpublisher.edits.insert", "POST", EDITS, self._insert),
-            Route("androidpublisher.edits.commit", "POST", EDIT + ":commit", self._commit),
-            Route("androidpublisher.edits.validate", "POST", EDIT + ":validate", self._validate),
+            Route(
+                "androidpublisher.edits.commit", "POST", EDIT + ":commit", self._commit
+            ),
+            Route(
+                "androidpublisher.edits.validate",
+                "POST",
+                EDIT + ":validate",
+                self._validate,
+            ),
             Route(
                 "androidpublisher.edits.get",
                 "GET",
@@ -58,7 +65,9 @@ class EditsApi(Service):
 
     def _insert(self, request: Request) -> Json:
         read_message(request.json(), _APP_EDIT, "app_edit")
-        permissions.require(self._store.config, request.params["package"], *permissions.EDITING)
+        permissions.require(
+            self._store.config, request.params["package"], *permissions.EDITING
+        )
         return self._store.insert_edit(request.params["package"]).resource()
 
     def _delete(self, request: Request) -> Response:
@@ -71,10 +80,14 @@ class EditsApi(Service):
         if request.payload.strip():
             raise ApiError(400, "The request body must be empty.")
         statuses = {
-            release["status"] for releases in edit.content.tracks.values() for release in releases
+            release["status"]
+            for releases in edit.content.tracks.values()
+            for release in releases
         }
         if self._store.config.draft_app and statuses - {"draft"}:
-            raise ApiError(400, "Only releases with status draft may be created on draft app.")
+            raise ApiError(
+                400, "Only releases with status draft may be created on draft app."
+            )
         self._check_screenshots(edit)
         for track, before in self._store.app(edit.package).live.tracks.items():
             check_upgrade(before, edit.content.tracks.get(track, []))
@@ -92,7 +105,9 @@ class EditsApi(Service):
         for language in {language for language, _ in images}:
             count = sum(len(images.get((language, kind), [])) for kind in SCREENSHOTS)
             if 0 < count < least:
-                raise ApiError(400, f"At least {least} screenshots are required for {language}.")
+                raise ApiError(
+                    400, f"At least {least} screenshots are required for {language}."
+                )
 
     def _validate(self, request: Request) -> Json:
         """An app whose changes go into review by hand is refused, too:
@@ -108,7 +123,8 @@ class EditsApi(Service):
         behavior = request.query.get("changesInReviewBehavior", "")
         if behavior not in BEHAVIORS:
             raise ApiError(
-                400, f"Invalid value at 'changes_in_review_behavior' (TYPE_ENUM), \"{behavior}\""
+                400,
+                f"Invalid value at 'changes_in_review_behavior' (TYPE_ENUM), \"{behavior}\"",
             )
         not_sent = request.flag("changesNotSentForReview")
         if self._store.config.review == "manual" and not not_sent:
@@ -121,14 +137,19 @@ class EditsApi(Service):
 
     def _commit(self, request: Request) -> Json:
         edit = self._checked(request)
-        app, before = self._store.app(edit.package), self._store.app(edit.package).live.tracks
+        app, before = (
+            self._store.app(edit.package),
+            self._store.app(edit.package).live.tracks,
+        )
         for needed in permissions.needed_to_commit(app.live, edit.content):
             permissions.require(self._store.config, edit.package, *needed)
         self._check_review(request, app)
         app.live = copy.deepcopy(edit.content)
         app.used.update(edit.content.artifacts)
         app.revision += 1
-        self._lifecycle.committed(app, before, sent=not request.flag("changesNotSentForReview"))
+        self._lifecycle.committed(
+            app, before, sent=not request.flag("changesNotSentForReview")
+        )
         edit.state = "committed"
         edit.commit_query = dict(request.query)
         return edit.resource()

@@ -58,17 +58,27 @@ class Generation:
     seconds: float = setting(0.0, "how long after the first look nothing is found")
     never: bool = setting(False, "nothing is ever generated")
     signer: str = setting(RELEASE, "common name of the certificate that signs")
-    rotated: str = setting("", "common name of a newer certificate that signs in v3.1 too")
-    certificate: str = setting("", "the digest that is reported, instead of the signer's")
-    keys: int = setting(1, "how many signing keys there are; each signs APKs of its own")
+    rotated: str = setting(
+        "", "common name of a newer certificate that signs in v3.1 too"
+    )
+    certificate: str = setting(
+        "", "the digest that is reported, instead of the signer's"
+    )
+    keys: int = setting(
+        1, "how many signing keys there are; each signs APKs of its own"
+    )
     variants: int = setting(1, "how many variants of the splits there are")
     protected: bool = setting(False, "automatic protection is on")
-    unprotected: int = setting(1, "how many standalone APKs are without it, where it is on")
+    unprotected: int = setting(
+        1, "how many standalone APKs are without it, where it is on"
+    )
     stripped: str = setting(
-        "", "the path in the bundle of a file, or resources.pb#type/name, that every APK lacks"
+        "",
+        "the path in the bundle of a file, or resources.pb#type/name, that every APK lacks",
     )
     changed: str = setting(
-        "", "the path of a file, or resources.pb#type/name, that is another one in every APK"
+        "",
+        "the path of a file, or resources.pb#type/name, that is another one in every APK",
     )
     package: str = setting("", "the package in the APK, instead of the bundle's")
     code: int = setting(0, "the version code in the APK, instead of the bundle's")
@@ -116,7 +126,12 @@ class GeneratedApksApi(Service):
         self._works: dict[tuple[str, int], _Work] = {}
         self.routes = [
             Route("androidpublisher.generatedapks.list", "GET", _LIST, self._list),
-            Route("androidpublisher.generatedapks.download", "GET", _DOWNLOAD, self._download),
+            Route(
+                "androidpublisher.generatedapks.download",
+                "GET",
+                _DOWNLOAD,
+                self._download,
+            ),
         ]
 
     def _generation(self, package: str) -> Generation:
@@ -124,17 +139,27 @@ class GeneratedApksApi(Service):
         return read_generation(settings.get(package, settings.get(EVERY_APP, {})))
 
     def _artifact(self, request: Request) -> tuple[App, StoreArtifact]:
-        app, code = self._store.app(request.params["package"]), number_of(request.params["code"])
+        app, code = (
+            self._store.app(request.params["package"]),
+            number_of(request.params["code"]),
+        )
         if code not in app.live.artifacts:
-            message = f"No generated APKs were found for version {request.params['code']}."
+            message = (
+                f"No generated APKs were found for version {request.params['code']}."
+            )
             raise ApiError(404, message, "notFound")
         return app, app.live.artifacts[code]
 
     def _list(self, request: Request) -> Response:
         app, artifact = self._artifact(request)
         generation = self._generation(app.package)
-        work = self._works.setdefault((app.package, artifact.code), _Work(self._clock()))
-        waiting = work.looks < generation.looks or self._clock() - work.since < generation.seconds
+        work = self._works.setdefault(
+            (app.package, artifact.code), _Work(self._clock())
+        )
+        waiting = (
+            work.looks < generation.looks
+            or self._clock() - work.since < generation.seconds
+        )
         is_partial = work.looks < generation.looks + generation.partly
         work.looks += 1
         if artifact.kind == "apk" or generation.never or waiting:
@@ -143,7 +168,10 @@ class GeneratedApksApi(Service):
         if is_partial:
             apks = [apk for apk in apks if apk.list_name != _UNIVERSAL]
             apks = apks[: (len(apks) + 1) // 2]
-        keys = [_signing_key(app.package, key, apks, generation) for key in range(generation.keys)]
+        keys = [
+            _signing_key(app.package, key, apks, generation)
+            for key in range(generation.keys)
+        ]
         return json_response({"generatedApks": keys})
 
     def _download(self, request: Request) -> Response:
@@ -156,7 +184,9 @@ class GeneratedApksApi(Service):
             raise ApiError(404, "No such download.", "notFound")
         cached = (request.params["download"], generation)
         if cached not in work.apks:
-            work.apks[cached] = _generated_apk(app.package, artifact, generation, cached[0])
+            work.apks[cached] = _generated_apk(
+                app.package, artifact, generation, cached[0]
+            )
         return _media(request, work.apks[cached], generation)
 
 
@@ -188,7 +218,9 @@ _LISTS = {
 }
 
 
-def _listed_apks(package: str, artifact: StoreArtifact, generation: Generation) -> list[_ListedApk]:
+def _listed_apks(
+    package: str, artifact: StoreArtifact, generation: Generation
+) -> list[_ListedApk]:
     """Every APK of the list, of all signing keys."""
     with _bundle(package, artifact) as bundle:
         plans = planned_apks(bundle, generation.variants)
@@ -243,7 +275,9 @@ def _metadata(apk: _ListedApk) -> dict[str, Json]:
 
 def _targeting_info(package: str, apks: list[_ListedApk]) -> dict[str, Json]:
     """TargetingInfo: the variants with their modules, and the asset packs."""
-    variants: dict[int, dict[str, list[_ListedApk]]] = defaultdict(lambda: defaultdict(list))
+    variants: dict[int, dict[str, list[_ListedApk]]] = defaultdict(
+        lambda: defaultdict(list)
+    )
     slices: dict[str, list[_ListedApk]] = defaultdict(list)
     for apk in apks:
         if apk.list_name in (_SPLITS, _STANDALONE):
@@ -252,7 +286,9 @@ def _targeting_info(package: str, apks: list[_ListedApk]) -> dict[str, Json]:
             slices[apk.plan.module].append(apk)
     info: dict[str, Json] = {"packageName": package}
     if variants:
-        info["variant"] = [_variant(number, sets) for number, sets in sorted(variants.items())]
+        info["variant"] = [
+            _variant(number, sets) for number, sets in sorted(variants.items())
+        ]
     if slices:
         info["assetSliceSet"] = [
             {
@@ -339,7 +375,9 @@ def _generated_apk(
         generation.code,
         generation.size,
     )
-    signing = Signing(_signer(generation, apk.key), "" if apk.key else generation.rotated)
+    signing = Signing(
+        _signer(generation, apk.key), "" if apk.key else generation.rotated
+    )
     with _bundle(package, artifact) as bundle:
         return make_generated_apk(bundle, apk.plan, alterations, signing)
 

@@ -101,7 +101,11 @@ def _manifest(apk: PlannedApk, alterations: Alterations) -> bytes:
 
 def _altered(path: str, source: str, data: bytes, alterations: Alterations) -> bytes:
     """A file of the bundle as it is in an APK."""
-    if path.startswith("res/") and path.endswith(".xml") and not path.startswith("res/raw"):
+    if (
+        path.startswith("res/")
+        and path.endswith(".xml")
+        and not path.startswith("res/raw")
+    ):
         # a specimen's file that is no XML stays what it is
         with contextlib.suppress(*MALFORMED):
             data = write_binary_xml(read_proto_xml(data))
@@ -123,7 +127,9 @@ def _altered_value(record: Record, alterations: Alterations) -> list[Record]:
 
 def _wrapper(apk: PlannedApk, files: dict[str, bytes]) -> dict[str, bytes]:
     """What automatic protection adds: a library for each ABI, and code that starts it."""
-    added = {f"lib/{abi}/{PROTECTION_LIBRARY}": b"\x7fELF protection" for abi in apk.abis}
+    added = {
+        f"lib/{abi}/{PROTECTION_LIBRARY}": b"\x7fELF protection" for abi in apk.abis
+    }
     if apk.has_code or apk.kind in ("standalone", "universal"):
         count = sum(posixpath.splitext(path)[1] == ".dex" for path in files)
         name = f"classes{count + 1}.dex" if count else "classes.dex"
@@ -139,7 +145,9 @@ def _zipped(files: dict[str, bytes], *, are_libraries_stored: bool) -> bytes:
             is_stored = path in ("resources.arsc", _PADDING)
             if path.startswith("lib/"):
                 is_stored = are_libraries_stored
-            info.compress_type = zipfile.ZIP_STORED if is_stored else zipfile.ZIP_DEFLATED
+            info.compress_type = (
+                zipfile.ZIP_STORED if is_stored else zipfile.ZIP_DEFLATED
+            )
             archive.writestr(info, data, compresslevel=1)
     return target.getvalue()
 

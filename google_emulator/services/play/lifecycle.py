@@ -16,13 +16,20 @@ from google_emulator.http.request import Request
 from google_emulator.http.response import Json
 from google_emulator.http.routes import Route
 from google_emulator.protocol.uploads import Service
-from google_emulator.services.play.store import APPLICATIONS, App, PlayStore, check_track
+from google_emulator.services.play.store import (
+    APPLICATIONS,
+    App,
+    PlayStore,
+    check_track,
+)
 
 # The states of ReleaseSummary.releaseLifecycleState, without their prefix.
 DRAFT, NOT_SENT, IN_REVIEW = "DRAFT", "NOT_SENT_FOR_REVIEW", "IN_REVIEW"
 APPROVED, REJECTED, PUBLISHED = "APPROVED_NOT_PUBLISHED", "NOT_APPROVED", "PUBLISHED"
 STATES = (NOT_SENT, IN_REVIEW, APPROVED, REJECTED, PUBLISHED)
-MAX_LISTED = 20  # ListReleaseSummariesResponse: "A maximum of 20 releases can be returned"
+MAX_LISTED = (
+    20  # ListReleaseSummariesResponse: "A maximum of 20 releases can be returned"
+)
 EVERY_APP = "*"
 Releases = list[dict[str, Json]]
 
@@ -62,7 +69,9 @@ class Review:
 
     def state(self, now: float) -> str:
         """The state at this time."""
-        while len(self.course) > 1 and self.course[0].passed(self.looks, now - self.since):
+        while len(self.course) > 1 and self.course[0].passed(
+            self.looks, now - self.since
+        ):
             timed = self.course[0].seconds is not None and now - self.since >= (
                 self.course[0].seconds or 0
             )
@@ -86,12 +95,16 @@ def read_course(value: Json) -> Course:
     `ValueError`.
     """
     if not isinstance(value, list) or not value:
-        raise ValueError(f"a course is a list of states, each one of {', '.join(STATES)}")
+        raise ValueError(
+            f"a course is a list of states, each one of {', '.join(STATES)}"
+        )
     return tuple(_stage(one) for one in value)
 
 
 def _stage(value: Json) -> Stage:
-    values: dict[str, Json] = {"state": value} if isinstance(value, str) else dict(value)
+    values: dict[str, Json] = (
+        {"state": value} if isinstance(value, str) else dict(value)
+    )
     unknown = sorted(set(values) - {"state", "looks", "seconds"})
     if unknown:
         raise ValueError(
@@ -125,19 +138,27 @@ class ReleaseLifecycle:
         """Sets the course of what will be committed, by package (`*`: any other). Raises
         `ValueError`.
         """
-        self._courses.update({package: read_course(course) for package, course in courses.items()})
+        self._courses.update(
+            {package: read_course(course) for package, course in courses.items()}
+        )
 
     def course(self, package: str) -> Course:
         """The course of what is committed to this app and sent for review."""
         return self._courses.get(package, self._courses.get(EVERY_APP, AT_ONCE))
 
-    def committed(self, app: App, before: Mapping[str, Releases], *, sent: bool) -> None:
+    def committed(
+        self, app: App, before: Mapping[str, Releases], *, sent: bool
+    ) -> None:
         """Begins the review of what a commit brought; a review in flight is taken back and begins
         anew.
         """
         course = self.course(app.package) if sent else UNSENT
         for track in app.live.tracks:
-            known = {codes_of(one) for one in before.get(track, []) if one["status"] != "draft"}
+            known = {
+                codes_of(one)
+                for one in before.get(track, [])
+                if one["status"] != "draft"
+            }
             for review in self.reviews(app, track, before.get(track, [])):
                 if sent and review.state(self.now()) == IN_REVIEW:
                     review.begin(course, self.now())
@@ -145,7 +166,9 @@ class ReleaseLifecycle:
                 if release["status"] != "draft" and codes_of(release) not in known:
                     self.begin(app, track, release, course)
 
-    def begin(self, app: App, track: str, release: Mapping[str, Json], course: Course) -> None:
+    def begin(
+        self, app: App, track: str, release: Mapping[str, Json], course: Course
+    ) -> None:
         """Puts a release of a track on a course, in place of any that it was on."""
         reviews, codes = self.reviews_of(app).setdefault(track, []), codes_of(release)
         reviews[:] = [one for one in reviews if one.codes != codes]
@@ -159,7 +182,9 @@ class ReleaseLifecycle:
         known = {review.codes for review in reviews}
         for release in releases:
             if release["status"] != "draft" and codes_of(release) not in known:
-                reviews.append(Review(codes_of(release), name_of(release), AT_ONCE, self.now()))
+                reviews.append(
+                    Review(codes_of(release), name_of(release), AT_ONCE, self.now())
+                )
         return reviews
 
     def reviews_of(self, app: App) -> dict[str, list[Review]]:
@@ -190,19 +215,27 @@ class ReleaseLifecycle:
     def summaries(self, app: App, track: str) -> list[dict[str, Json]]:
         """The ReleaseSummary resources of a track, newest first, each state looked at once."""
         now, releases = self.now(), app.live.tracks.get(track, [])
-        here = {codes_of(release) for release in releases if release["status"] != "draft"}
+        here = {
+            codes_of(release) for release in releases if release["status"] != "draft"
+        }
         reviews = self.reviews(app, track, releases)
-        waiting = any(one.state(now) != PUBLISHED for one in reviews if one.codes in here)
+        waiting = any(
+            one.state(now) != PUBLISHED for one in reviews if one.codes in here
+        )
         # Those that are obsolete are forgotten.
         reviews[:] = [
-            one for one in reviews if one.codes in here or (waiting and one.state(now) == PUBLISHED)
+            one
+            for one in reviews
+            if one.codes in here or (waiting and one.state(now) == PUBLISHED)
         ]
         drafts = [
             _summary(track, codes_of(one), name_of(one), DRAFT)
             for one in releases
             if one["status"] == "draft"
         ]
-        others = [_summary(track, one.codes, one.name, one.look(now)) for one in reviews]
+        others = [
+            _summary(track, one.codes, one.name, one.look(now)) for one in reviews
+        ]
         return sorted([*drafts, *others], key=_newest, reverse=True)[:MAX_LISTED]
 
 
@@ -218,7 +251,9 @@ def name_of(release: Mapping[str, Json]) -> str:
     return str(release.get("name") or max(map(int, codes_of(release)), default=""))
 
 
-def _summary(track: str, codes: tuple[str, ...], name: str, state: str) -> dict[str, Json]:
+def _summary(
+    track: str, codes: tuple[str, ...], name: str, state: str
+) -> dict[str, Json]:
     return {
         "releaseName": name,
         "track": track,
@@ -241,7 +276,12 @@ class ReleaseSummariesApi(Service):
         self._lifecycle = lifecycle
         path = APPLICATIONS + "/{package}/tracks/{track}/releases"
         self.routes = [
-            Route("androidpublisher.applications.tracks.releases.list", "GET", path, self._list)
+            Route(
+                "androidpublisher.applications.tracks.releases.list",
+                "GET",
+                path,
+                self._list,
+            )
         ]
 
     def _list(self, request: Request) -> Json:

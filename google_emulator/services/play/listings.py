@@ -13,9 +13,19 @@ from google_emulator.http.routes import Route
 from google_emulator.protocol.uploads import Media, Service, UploadMethod
 from google_emulator.services.payload_rules import read_message, text
 from google_emulator.services.play.locales import check_language
-from google_emulator.services.play.store import EDIT, LISTING, LISTINGS, PlayStore, language_of
+from google_emulator.services.play.store import (
+    EDIT,
+    LISTING,
+    LISTINGS,
+    PlayStore,
+    language_of,
+)
 
-TEXT_LIMITS = {"title": 30, "shortDescription": 80, "fullDescription": 4000}  # characters
+TEXT_LIMITS = {
+    "title": 30,
+    "shortDescription": 80,
+    "fullDescription": 4000,
+}  # characters
 _DETAILS = EDIT + "/details"
 _LISTING_RULE = dict.fromkeys((*TEXT_LIMITS, "video", "language"), text)
 _CONTACTS = ("contactEmail", "contactPhone", "contactWebsite")
@@ -47,15 +57,37 @@ class ListingsApi(Service):
         self.routes = [
             Route("androidpublisher.edits.listings.list", "GET", LISTINGS, self._list),
             Route(
-                "androidpublisher.edits.listings.deleteall", "DELETE", LISTINGS, self._delete_all
+                "androidpublisher.edits.listings.deleteall",
+                "DELETE",
+                LISTINGS,
+                self._delete_all,
             ),
             Route("androidpublisher.edits.listings.get", "GET", LISTING, self._get),
-            Route("androidpublisher.edits.listings.update", "PUT", LISTING, self._update),
-            Route("androidpublisher.edits.listings.patch", "PATCH", LISTING, self._patch),
-            Route("androidpublisher.edits.listings.delete", "DELETE", LISTING, self._delete),
+            Route(
+                "androidpublisher.edits.listings.update", "PUT", LISTING, self._update
+            ),
+            Route(
+                "androidpublisher.edits.listings.patch", "PATCH", LISTING, self._patch
+            ),
+            Route(
+                "androidpublisher.edits.listings.delete",
+                "DELETE",
+                LISTING,
+                self._delete,
+            ),
             Route("androidpublisher.edits.details.get", "GET", _DETAILS, self._details),
-            Route("androidpublisher.edits.details.update", "PUT", _DETAILS, self._set_details),
-            Route("androidpublisher.edits.details.patch", "PATCH", _DETAILS, self._set_details),
+            Route(
+                "androidpublisher.edits.details.update",
+                "PUT",
+                _DETAILS,
+                self._set_details,
+            ),
+            Route(
+                "androidpublisher.edits.details.patch",
+                "PATCH",
+                _DETAILS,
+                self._set_details,
+            ),
         ]
 
     def _details(self, request: Request) -> Json:
@@ -66,7 +98,9 @@ class ListingsApi(Service):
 
     def _list(self, request: Request) -> Response:
         found = list(self._listings(request).values())
-        return json_response({"kind": "androidpublisher#listingsListResponse", "listings": found})
+        return json_response(
+            {"kind": "androidpublisher#listingsListResponse", "listings": found}
+        )
 
     def _get(self, request: Request) -> Response:
         return json_response(self._found(request))
@@ -98,7 +132,9 @@ class ListingsApi(Service):
         language = language_of(request)
         wanted = read_message(request.json(), _LISTING_RULE, "listing")
         listing = {
-            name: text for name, text in {**before, **wanted, "language": language}.items() if text
+            name: text
+            for name, text in {**before, **wanted, "language": language}.items()
+            if text
         }
         for name, limit in TEXT_LIMITS.items():
             if len(listing.get(name, "")) > limit:
@@ -142,10 +178,20 @@ class ImagesApi(Service):
         self._files: dict[str, Path] = {}
         self.routes = [
             Route("androidpublisher.edits.images.list", "GET", _IMAGES, self._list),
-            Route("androidpublisher.edits.images.upload", "POST", _IMAGES, self._newest),
-            Route("androidpublisher.edits.images.deleteall", "DELETE", _IMAGES, self._delete_all),
             Route(
-                "androidpublisher.edits.images.delete", "DELETE", _IMAGES + "/{image}", self._delete
+                "androidpublisher.edits.images.upload", "POST", _IMAGES, self._newest
+            ),
+            Route(
+                "androidpublisher.edits.images.deleteall",
+                "DELETE",
+                _IMAGES,
+                self._delete_all,
+            ),
+            Route(
+                "androidpublisher.edits.images.delete",
+                "DELETE",
+                _IMAGES + "/{image}",
+                self._delete,
             ),
             Route("googleusercontent.images", "GET", _PUBLIC, self._serve, scopes=None),
         ]
@@ -165,7 +211,8 @@ class ImagesApi(Service):
         """The images of one language and type in the edit, as a list that may be changed."""
         if request.params["type"] not in (*SCREENSHOTS, *SINGLE):
             raise ApiError(
-                400, f"Invalid value at 'image_type' (TYPE_ENUM), \"{request.params['type']}\""
+                400,
+                f"Invalid value at 'image_type' (TYPE_ENUM), \"{request.params['type']}\"",
             )
         images = self._store.open_edit(request).content.images
         return images.setdefault((language_of(request), request.params["type"]), [])
@@ -177,14 +224,18 @@ class ImagesApi(Service):
     def _newest(self, request: Request) -> dict[str, Json]:
         """What metadata alone is answered with: it changes no picture."""
         if not (images := self._images(request)):
-            raise ApiError(404, "No such image.", "imageNotFound", domain="androidpublisher")
+            raise ApiError(
+                404, "No such image.", "imageNotFound", domain="androidpublisher"
+            )
         return {"image": images[-1]}
 
     def _with_room(self, request: Request) -> list[dict[str, Json]]:
         images = self._images(request)
         if len(images) >= MAX_SCREENSHOTS and request.params["type"] in SCREENSHOTS:
             raise ApiError(
-                403, f"At most {MAX_SCREENSHOTS} images of this type are allowed.", "tooManyImages"
+                403,
+                f"At most {MAX_SCREENSHOTS} images of this type are allowed.",
+                "tooManyImages",
             )
         return images
 
@@ -219,13 +270,17 @@ class ImagesApi(Service):
             raise ApiError(404, "No such image.", "imageNotFound")
         data = self._files[number].read_bytes()
         # Without `=s0` what is served is made smaller: other bytes than those that were uploaded.
-        return Response(200, data if size == "s0" else data[:100], [("Content-Type", "image/png")])
+        return Response(
+            200, data if size == "s0" else data[:100], [("Content-Type", "image/png")]
+        )
 
     def _delete(self, request: Request) -> Response:
         images = self._images(request)
         kept = [image for image in images if image["id"] != request.params["image"]]
         if len(kept) == len(images):
-            raise ApiError(404, "No such image.", "imageNotFound", domain="androidpublisher")
+            raise ApiError(
+                404, "No such image.", "imageNotFound", domain="androidpublisher"
+            )
         images[:] = kept
         return Response(204)
 
@@ -240,4 +295,8 @@ def _has_alpha(path: Path) -> bool:
     """Whether a file is a PNG with an alpha channel."""
     with path.open("rb") as file:
         head = file.read(_COLOR_TYPE + 1)
-    return head.startswith(_PNG) and head[_COLOR_TYPE:] != b"" and head[_COLOR_TYPE] in _WITH_ALPHA
+    return (
+        head.startswith(_PNG)
+        and head[_COLOR_TYPE:] != b""
+        and head[_COLOR_TYPE] in _WITH_ALPHA
+    )

@@ -37,7 +37,9 @@ def check_language(language: str) -> str:
     (element-hq/element-android#6793).
     """
     if language not in LANGUAGES:
-        raise ApiError(400, f"The requested language is not currently supported: {language}")
+        raise ApiError(
+            400, f"The requested language is not currently supported: {language}"
+        )
     return language
 
 

@@ -36,7 +36,9 @@ def require(config: Config, package: str, *permissions: str) -> None:
         raise permission_denied()
 
 
-def needed_to_commit(before: AppContent, after: AppContent) -> Iterator[tuple[str, ...]]:
+def needed_to_commit(
+    before: AppContent, after: AppContent
+) -> Iterator[tuple[str, ...]]:
     """Yield the permissions for what differs between two states of an app, of each group of which
     the account needs one.
     """

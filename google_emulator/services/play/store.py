@@ -57,7 +57,9 @@ class AppContent:
     images: dict[tuple[str, str], list[dict[str, Json]]] = field(default_factory=dict)
     expansion: dict[tuple[int, str], dict[str, Json]] = field(default_factory=dict)
     symbols: dict[tuple[int, str], dict[str, Json]] = field(default_factory=dict)
-    details: dict[str, Json] = field(default_factory=lambda: {"defaultLanguage": "en-US"})
+    details: dict[str, Json] = field(
+        default_factory=lambda: {"defaultLanguage": "en-US"}
+    )
     testers: dict[str, list[str]] = field(default_factory=dict)
     countries: dict[str, list[str]] = field(default_factory=dict)
 
@@ -106,13 +108,17 @@ def configured_app(package: str, live: Mapping[str, Json]) -> App:
     tracks = copy.deepcopy(live.get("tracks", {}))
     for releases in tracks.values():
         for release in releases:
-            release["versionCodes"] = [str(code) for code in release.get("versionCodes", [])]
+            release["versionCodes"] = [
+                str(code) for code in release.get("versionCodes", [])
+            ]
             for code in map(int, release["versionCodes"]):
                 artifact = artifacts.setdefault(code, StoreArtifact(code))
                 if artifact.name:
                     release.setdefault("name", artifact.name)
     content = AppContent(
-        tracks=tracks, artifacts=artifacts, listings=copy.deepcopy(live.get("listings", {}))
+        tracks=tracks,
+        artifacts=artifacts,
+        listings=copy.deepcopy(live.get("listings", {})),
     )
     content.details |= live.get("details", {})
     content.testers |= live.get("testers", {})
@@ -269,7 +275,8 @@ def type_of(request: Request, types: tuple[str, ...]) -> str:
     """The type of the file in the path. Raises `ApiError` 400 when it is none of `types`."""
     if request.params["type"] not in types:
         raise ApiError(
-            400, f"Invalid value {request.params['type']!r}; one of {', '.join(types)} is expected."
+            400,
+            f"Invalid value {request.params['type']!r}; one of {', '.join(types)} is expected.",
         )
     return request.params["type"]
 

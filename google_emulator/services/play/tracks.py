@@ -25,7 +25,11 @@ from google_emulator.services.payload_rules import (
     read_message,
     text,
 )
-from google_emulator.services.play.locales import COUNTRIES, check_countries, check_language
+from google_emulator.services.play.locales import (
+    COUNTRIES,
+    check_countries,
+    check_language,
+)
 from google_emulator.services.play.store import (
     EDIT,
     STANDARD_TRACKS,
@@ -64,7 +68,9 @@ def checked_releases(
     """
     for one in wanted:
         if one.get("status", STATUSES[0]) == STATUSES[0]:
-            raise invalid_argument("A release must have a status.", "track_config.releases.status")
+            raise invalid_argument(
+                "A release must have a status.", "track_config.releases.status"
+            )
         _check_codes(content, one)
         _check_fraction(one)
         _check_notes(one)
@@ -72,7 +78,8 @@ def checked_releases(
             raise ApiError(400, "The in-app update priority must be between 0 and 5.")
         _check_targeting(track, one)
     _check_unique(
-        (one["status"] for one in wanted), "A track can have at most one release with status {}."
+        (one["status"] for one in wanted),
+        "A track can have at most one release with status {}.",
     )
     _check_shared_codes(wanted)
     return [_kept(content, one, today) for one in wanted]
@@ -100,7 +107,9 @@ def _check_shared_codes(wanted: list[dict[str, Json]]) -> None:
     for one, other in combinations(wanted, 2):
         shared = set(one.get("versionCodes", [])) & set(other.get("versionCodes", []))
         if shared and not (_retains(one, other) or _retains(other, one)):
-            message = f"Version code {min(shared)} is in more than one release of the track."
+            message = (
+                f"Version code {min(shared)} is in more than one release of the track."
+            )
             raise ApiError(400, message)
 
 
@@ -110,14 +119,20 @@ def _retains(release: dict[str, Json], previous: dict[str, Json]) -> bool:
     return bool(new) and previous["status"] in _AFTER.get(release["status"], ())
 
 
-def _kept(content: AppContent, release: dict[str, Json], today: date) -> dict[str, Json]:
+def _kept(
+    content: AppContent, release: dict[str, Json], today: date
+) -> dict[str, Json]:
     """A release without what is empty, and with a name.
 
     TrackRelease.name: "If not set, the name is generated from the APK's version_name. If the
     release contains multiple APKs, the name is generated from the date." In which form, the
     documents do not say.
     """
-    kept = {name: value for name, value in release.items() if value or name == "userFraction"}
+    kept = {
+        name: value
+        for name, value in release.items()
+        if value or name == "userFraction"
+    }
     codes = kept.get("versionCodes", [])
     if codes and "name" not in kept:
         names = [content.artifacts[code].name for code in codes]
@@ -132,17 +147,23 @@ def _check_codes(content: AppContent, release: dict[str, Json]) -> None:
         raise ApiError(400, "A release that is rolled out must have version codes.")
     for code in codes:
         if code not in content.artifacts:
-            raise ApiError(400, f"Version code {code} could not be found.", "versionCodeNotFound")
+            raise ApiError(
+                400, f"Version code {code} could not be found.", "versionCodeNotFound"
+            )
 
 
 def _check_fraction(release: dict[str, Json]) -> None:
     fraction, status = release.get("userFraction"), release["status"]
     if fraction is None:
         if status == "inProgress":
-            raise ApiError(400, "A release with status inProgress must have a user fraction.")
+            raise ApiError(
+                400, "A release with status inProgress must have a user fraction."
+            )
         return
     if status not in ("inProgress", "halted"):
-        raise ApiError(400, f"A release with status {status} must not have a user fraction.")
+        raise ApiError(
+            400, f"A release with status {status} must not have a user fraction."
+        )
     if not 0 < fraction < 1:
         raise ApiError(400, "The user fraction must be greater than 0 and less than 1.")
 
@@ -159,7 +180,10 @@ def _check_notes(release: dict[str, Json]) -> None:
                 f"Release notes for {language} have {length} characters, the limit "
                 f"is {NOTES_LIMIT}.",
             )
-    _check_unique((note["language"] for note in notes), "Release notes have the language {} twice.")
+    _check_unique(
+        (note["language"] for note in notes),
+        "Release notes have the language {} twice.",
+    )
 
 
 def _check_halts(
@@ -168,10 +192,16 @@ def _check_halts(
     """Refuses (400) to halt what everybody has on the internal track, where nothing is rolled out
     by steps.
     """
-    everybody = [one.get("versionCodes") for one in before if one["status"] == "completed"]
+    everybody = [
+        one.get("versionCodes") for one in before if one["status"] == "completed"
+    ]
     halted = [one.get("versionCodes") for one in releases if one["status"] == "halted"]
-    if track.rpartition(":")[2] == "internal" and any(codes in everybody for codes in halted):
-        raise ApiError(400, "Cannot halt release, no matching in progress release found.")
+    if track.rpartition(":")[2] == "internal" and any(
+        codes in everybody for codes in halted
+    ):
+        raise ApiError(
+            400, "Cannot halt release, no matching in progress release found."
+        )
 
 
 def _check_shares(live: list[dict[str, Json]], releases: list[dict[str, Json]]) -> None:
@@ -187,7 +217,8 @@ def _check_shares(live: list[dict[str, Json]], releases: list[dict[str, Json]]) 
         share = shares.get(tuple(one.get("versionCodes", [])), 0)
         if one["status"] == "inProgress" and one["userFraction"] < share:
             raise ApiError(
-                400, f"The user fraction must not go down; the release has {share:g} already."
+                400,
+                f"The user fraction must not go down; the release has {share:g} already.",
             )
 
 
@@ -248,7 +279,14 @@ _TRACK_CONFIG: Mapping[str, Rule] = {
 
 
 # Mail services for people, whose addresses are never those of Google Groups.
-_FOR_PEOPLE = ("gmail.com", "googlemail.com", "outlook.com", "hotmail.com", "yahoo.com", "gmx.de")
+_FOR_PEOPLE = (
+    "gmail.com",
+    "googlemail.com",
+    "outlook.com",
+    "hotmail.com",
+    "yahoo.com",
+    "gmx.de",
+)
 
 
 def _may_be_group(address: str) -> bool:
@@ -264,13 +302,29 @@ class TracksApi(Service):
         self._store = store
         self.routes = [
             Route("androidpublisher.edits.tracks.list", "GET", _TRACKS, self._list),
-            Route("androidpublisher.edits.tracks.create", "POST", _TRACKS, self._create),
+            Route(
+                "androidpublisher.edits.tracks.create", "POST", _TRACKS, self._create
+            ),
             Route("androidpublisher.edits.tracks.get", "GET", _TRACK, self._get),
             Route("androidpublisher.edits.tracks.update", "PUT", _TRACK, self._replace),
-            Route("androidpublisher.edits.tracks.patch", "PATCH", _TRACK, self._replace),
-            Route("androidpublisher.edits.testers.get", "GET", _TESTERS, self._get_testers),
-            Route("androidpublisher.edits.testers.update", "PUT", _TESTERS, self._set_testers),
-            Route("androidpublisher.edits.testers.patch", "PATCH", _TESTERS, self._set_testers),
+            Route(
+                "androidpublisher.edits.tracks.patch", "PATCH", _TRACK, self._replace
+            ),
+            Route(
+                "androidpublisher.edits.testers.get", "GET", _TESTERS, self._get_testers
+            ),
+            Route(
+                "androidpublisher.edits.testers.update",
+                "PUT",
+                _TESTERS,
+                self._set_testers,
+            ),
+            Route(
+                "androidpublisher.edits.testers.patch",
+                "PATCH",
+                _TESTERS,
+                self._set_testers,
+            ),
             Route(
                 "androidpublisher.edits.countryavailability.get",
                 "GET",
@@ -282,7 +336,8 @@ class TracksApi(Service):
     def _list(self, request: Request) -> Json:
         tracks = self._store.open_edit(request).content.tracks
         found = [
-            _resource(name, tracks.get(name)) for name in dict.fromkeys((*STANDARD_TRACKS, *tracks))
+            _resource(name, tracks.get(name))
+            for name in dict.fromkeys((*STANDARD_TRACKS, *tracks))
         ]
         return {"kind": "androidpublisher#tracksListResponse", "tracks": found}
 
@@ -316,11 +371,15 @@ class TracksApi(Service):
             or (":" in name and not prefix)
         ):
             raise invalid_argument(
-                f"{name!r} is no name of a track of this form factor.", "track_config.track"
+                f"{name!r} is no name of a track of this form factor.",
+                "track_config.track",
             )
         if name in edit.content.tracks or name.removeprefix(prefix) in STANDARD_TRACKS:
             raise ApiError(
-                409, f"Track {name} already exists.", "alreadyExists", status_name="ALREADY_EXISTS"
+                409,
+                f"Track {name} already exists.",
+                "alreadyExists",
+                status_name="ALREADY_EXISTS",
             )
         edit.content.tracks[name] = []
         return {"track": name}
@@ -331,13 +390,17 @@ class TracksApi(Service):
         edit, name = self._find(request)
         wanted = read_track(request.json())
         if wanted.get("track", name if keep_absent else "") != name:
-            raise ApiError(400, "Track names in request path and request body must match.")
+            raise ApiError(
+                400, "Track names in request path and request body must match."
+            )
         if "releases" in wanted or not keep_absent:
             releases = checked_releases(
                 edit.content, name, wanted.get("releases", []), self._store.today()
             )
             _check_halts(name, edit.content.tracks.get(name, []), releases)
-            _check_shares(self._store.app(edit.package).live.tracks.get(name, []), releases)
+            _check_shares(
+                self._store.app(edit.package).live.tracks.get(name, []), releases
+            )
             edit.content.tracks[name] = releases
         return self._get(request)
 
@@ -363,8 +426,12 @@ class TracksApi(Service):
         edit, name = self._find(request)
         own = edit.content.countries.get(name)
         found = own or edit.content.countries.get("production")
-        shown: dict[str, Json] = {} if own or name == "production" else {"syncWithProduction": True}
-        shown["countries"] = [{"countryCode": code} for code in sorted(found or COUNTRIES)]
+        shown: dict[str, Json] = (
+            {} if own or name == "production" else {"syncWithProduction": True}
+        )
+        shown["countries"] = [
+            {"countryCode": code} for code in sorted(found or COUNTRIES)
+        ]
         return shown if found else {**shown, "restOfWorld": True}
 
 

@@ -73,7 +73,9 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     ("algorithm", "schemes"),
     [(key, schemes) for key in ("RSA", "EC") for schemes in ((2,), (3,), (1, 2, 3))]
     + [("DSA", (2,)), ("DSA", (3,))],
-    ids=lambda value: value if isinstance(value, str) else "v" + "".join(map(str, value)),
+    ids=lambda value: (
+        value if isinstance(value, str) else "v" + "".join(map(str, value))
+    ),
 )
 def test_what_apksigner_signed_holds(
     tmp_path: Path, stores: dict[str, Path], algorithm: str, schemes: tuple[int, ...]
@@ -83,7 +85,9 @@ def test_what_apksigner_signed_holds(
     path.write_bytes(unsigned(tmp_path, 2 * MIB + 77))
     android_tools.apksign(path, stores[algorithm], *schemes)
     signed = path.read_bytes()
-    assert verified(signed) == ApkSigner(android_tools.certificate_of(stores[algorithm]))
+    assert verified(signed) == ApkSigner(
+        android_tools.certificate_of(stores[algorithm])
+    )
     changed = bytearray(signed)
     changed[MIB] ^= 1
     assert "was changed after it was signed" in complaint(bytes(changed))
@@ -103,7 +107,12 @@ def test_the_digest_for_verity_holds(tmp_path: Path, stores: dict[str, Path]) ->
         28,
     )
     android_tools.run(
-        "apksigner", "sign", *words, "--verity-enabled", "--v1-signing-enabled=false", path
+        "apksigner",
+        "sign",
+        *words,
+        "--verity-enabled",
+        "--v1-signing-enabled=false",
+        path,
     )
     signed = path.read_bytes()
     assert struct.pack("<I", 0x0421) in signed
@@ -114,15 +123,36 @@ def test_the_digest_for_verity_holds(tmp_path: Path, stores: dict[str, Path]) ->
 
 
 @pytest.mark.slow
-def test_a_rotation_by_apksigner_is_proven(tmp_path: Path, stores: dict[str, Path]) -> None:
+def test_a_rotation_by_apksigner_is_proven(
+    tmp_path: Path, stores: dict[str, Path]
+) -> None:
     """The newer key is the signer, the older one is what it was rotated from."""
     old, new, lineage = stores["RSA"], stores["EC"], tmp_path / "lineage"
     passed = ("--ks-pass", f"pass:{android_tools.PASSWORD}")
-    signers = ("--old-signer", "--ks", old, *passed, "--new-signer", "--ks", new, *passed)
+    signers = (
+        "--old-signer",
+        "--ks",
+        old,
+        *passed,
+        "--new-signer",
+        "--ks",
+        new,
+        *passed,
+    )
     android_tools.run("apksigner", "rotate", "--out", lineage, *signers)
     path = tmp_path / "app.apk"
     path.write_bytes(unsigned(tmp_path))
-    both = ("--ks", old, *passed, "--next-signer", "--ks", new, *passed, "--lineage", lineage)
+    both = (
+        "--ks",
+        old,
+        *passed,
+        "--next-signer",
+        "--ks",
+        new,
+        *passed,
+        "--lineage",
+        lineage,
+    )
     android_tools.run("apksigner", "sign", *both, "--min-sdk-version", 24, path)
     older, newer = android_tools.certificate_of(old), android_tools.certificate_of(new)
     assert verified(path.read_bytes()) == ApkSigner(newer, frozenset({older}))
@@ -138,7 +168,13 @@ def test_a_specimen_holds_as_apksigner_says(tmp_path: Path) -> None:
     assert verified(path.read_bytes()).sha256 == sha256("A")
     if shutil.which("apksigner"):
         words = android_tools.run(
-            "apksigner", "verify", "--min-sdk-version", 24, "--max-sdk-version", 27, path
+            "apksigner",
+            "verify",
+            "--min-sdk-version",
+            24,
+            "--max-sdk-version",
+            27,
+            path,
         )
         assert "DOES NOT VERIFY" not in words
 
@@ -169,7 +205,10 @@ REFUSED: dict[str, tuple[Change, str]] = {
         lambda at: signed_apk(unsigned(at, jar="A"), {V2: "B", V3: "B"}),
         "two signers",
     ),
-    "v2 by another": (lambda at: signed_apk(unsigned(at), {V2: "A", V3: "B"}), "two signers"),
+    "v2 by another": (
+        lambda at: signed_apk(unsigned(at), {V2: "A", V3: "B"}),
+        "two signers",
+    ),
     "v3.1 by another": (
         lambda at: signed_apk(unsigned(at), {V2: "A", V3: "A", V3_1: "C"}),
         "two signers",
@@ -183,11 +222,15 @@ REFUSED: dict[str, tuple[Change, str]] = {
         "does not end with its signer",
     ),
     "a signature of zeros": (
-        lambda at: with_signing_block(unsigned(at), (V2, scheme_value([certificate("A")]))),
+        lambda at: with_signing_block(
+            unsigned(at), (V2, scheme_value([certificate("A")]))
+        ),
         "damaged signature",
     ),
     "two of one scheme": (
-        lambda at: with_signing_block(unsigned(at), *[(V2, scheme_value([certificate("A")]))] * 2),
+        lambda at: with_signing_block(
+            unsigned(at), *[(V2, scheme_value([certificate("A")]))] * 2
+        ),
         "two signatures of the scheme v2",
     ),
     "two signers in one scheme": (
@@ -200,7 +243,10 @@ REFUSED: dict[str, tuple[Change, str]] = {
         lambda at: with_signing_block(unsigned(at), (V2, b""), size=0),
         "impossible size",
     ),
-    "nothing in it": (lambda at: with_signing_block(unsigned(at), (V2, b"")), "damaged signature"),
+    "nothing in it": (
+        lambda at: with_signing_block(unsigned(at), (V2, b"")),
+        "damaged signature",
+    ),
     "too much in it": (
         lambda at: with_signing_block(unsigned(at), (V2, bytes(1 << 17))),
         "more than any",
@@ -217,7 +263,10 @@ REFUSED: dict[str, tuple[Change, str]] = {
         ),
         "",
     ),
-    "something before the entries": (lambda at: b"MZ" + signed_apk(unsigned(at), {V2: "A"}), ""),
+    "something before the entries": (
+        lambda at: b"MZ" + signed_apk(unsigned(at), {V2: "A"}),
+        "",
+    ),
 }
 
 
@@ -230,7 +279,9 @@ def test_what_is_no_proof_is_refused(tmp_path: Path, what: str) -> None:
 
 def test_a_rotation_allows_the_older_signer_in_older_schemes(tmp_path: Path) -> None:
     """Of v1, v2 and v3, since old devices know nothing of the newer one."""
-    apk = signed_apk(unsigned(tmp_path, jar="A"), {V2: "A", V3: "A", V3_1: "B"}, ("A", "B"))
+    apk = signed_apk(
+        unsigned(tmp_path, jar="A"), {V2: "A", V3: "A", V3_1: "B"}, ("A", "B")
+    )
     assert verified(apk) == ApkSigner(sha256("B"), frozenset({sha256("A")}))
 
 

@@ -10,7 +10,14 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from google_emulator.services.play.binary_xml import read_proto_xml, write_binary_xml
-from google_emulator.specimens.manifests import chunk, event, field, number, string_pool, varint
+from google_emulator.specimens.manifests import (
+    chunk,
+    event,
+    field,
+    number,
+    string_pool,
+    varint,
+)
 from uploader.files.android import compiled_xml
 from uploader.files.android.compiled_xml import (
     MAX_EVENTS,
@@ -32,7 +39,9 @@ ANDROID = "http://schemas.android.com/apk/res/android"
 TOOLS = "http://schemas.android.com/tools"
 STRINGS = ["value", "name", ANDROID, "android", "view", "class", "Hello", "", "other"]
 STRINGS += [" \n", " Hello ", "  Hello"]
-VALUE, NAME, URI, PREFIX, VIEW, CLASS, HELLO, EMPTY, OTHER, SPACE, APART, WIDE = range(len(STRINGS))
+VALUE, NAME, URI, PREFIX, VIEW, CLASS, HELLO, EMPTY, OTHER, SPACE, APART, WIDE = range(
+    len(STRINGS)
+)
 IDS = (0x01010024, 0x01010003)  # of the first two strings
 NONE = 0xFFFFFFFF
 
@@ -44,7 +53,9 @@ def attribute(
 
 
 def start(
-    attributes: Sequence[bytes] = (), places: tuple[int, int, int] = (0, 0, 0), uri: int = NONE
+    attributes: Sequence[bytes] = (),
+    places: tuple[int, int, int] = (0, 0, 0),
+    uri: int = NONE,
 ) -> bytes:
     sizes = struct.pack("<6H", 20, 20, len(attributes), *places)
     return event(0x0102, struct.pack("<2I", uri, VIEW) + sizes + b"".join(attributes))
@@ -75,7 +86,9 @@ def read(data: bytes, *, named: bool = False) -> list[Event]:
 
 def test_a_document_is_read() -> None:
     decimal = attribute(VALUE, 0x10, 7)
-    data = document(namespace(0x100), start([decimal]), text(HELLO), end(), namespace(0x101))
+    data = document(
+        namespace(0x100), start([decimal]), text(HELLO), end(), namespace(0x101)
+    )
     assert read(data) == [
         Start("view", (("0x01010024", "10:00000007"),)),
         Text("Hello"),
@@ -83,14 +96,18 @@ def test_a_document_is_read() -> None:
     ]
     named = read(data, named=True)
     assert named[0] == Namespace("android", ANDROID)
-    assert named[1] == Start("view", ((f"0x01010024 {{{ANDROID}}}value", "10:00000007"),))
+    assert named[1] == Start(
+        "view", ((f"0x01010024 {{{ANDROID}}}value", "10:00000007"),)
+    )
 
 
 def test_beside_a_text_is_the_same_text_again() -> None:
     same = document(start([attribute(VALUE, 3, HELLO, raw=HELLO)]), end())
     assert read(same)[0] == Start("view", (("0x01010024", "text:Hello"),))
     beside = document(start([attribute(VALUE, 3, HELLO, raw=OTHER)]), end())
-    assert read(beside)[0] == Start("view", (("0x01010024", "text:Hello beside text:other"),))
+    assert read(beside)[0] == Start(
+        "view", (("0x01010024", "text:Hello beside text:other"),)
+    )
     alone = document(start([attribute(VALUE, 3, HELLO)]), end())
     assert read(alone)[0] == Start("view", (("0x01010024", "alone text:Hello"),))
     of_a_number = document(start([attribute(VALUE, 0x10, 1, raw=OTHER)]), end())
@@ -110,7 +127,10 @@ def test_the_place_of_a_class_is_told() -> None:
         [start([attribute(VALUE, 0x10, 1), attribute(NAME, 3, HELLO)]), end()],
         [start([attribute(CLASS, 3, HELLO), attribute(NAME, 3, HELLO)]), end()],
         [start([attribute(OTHER, 0x10, 1), attribute(HELLO, 0x10, 1)]), end()],
-        [start([attribute(HELLO, 0x10, 1), attribute(OTHER, 0x10, 1, uri=NONE)]), end()],
+        [
+            start([attribute(HELLO, 0x10, 1), attribute(OTHER, 0x10, 1, uri=NONE)]),
+            end(),
+        ],
         [start([attribute(VALUE, 0x10, 1, size=12)]), end()],
         [start([attribute(VALUE, 3, 99)]), end()],
         [start([attribute(VALUE, 0x10, 1, uri=EMPTY)]), end()],
@@ -191,21 +211,31 @@ def test_a_damaged_document_is_no_compiled_xml(data: bytes) -> None:
 # Both encodings
 
 
-def proto(*attributes: bytes, declared: Sequence[bytes] = (), inner: bytes = b"") -> bytes:
+def proto(
+    *attributes: bytes, declared: Sequence[bytes] = (), inner: bytes = b""
+) -> bytes:
     """A `<view>` in aapt2's protobuf XML."""
     content = b"".join(field(1, one) for one in declared) + field(3, b"view")
     return field(1, content + b"".join(field(4, one) for one in attributes) + inner)
 
 
-def named_attribute(name: str, item: bytes, uri: str = ANDROID, resource: int = 0) -> bytes:
+def named_attribute(
+    name: str, item: bytes, uri: str = ANDROID, resource: int = 0
+) -> bytes:
     written = field(1, uri.encode()) + field(2, name.encode())
-    return written + (varint(5 << 3) + varint(resource) if resource else b"") + field(6, item)
+    return (
+        written
+        + (varint(5 << 3) + varint(resource) if resource else b"")
+        + field(6, item)
+    )
 
 
 @pytest.mark.parametrize(
     "document",
     [
-        proto(named_attribute("id", field(1, number(2, 0x7F010001)), resource=0x010100D0)),
+        proto(
+            named_attribute("id", field(1, number(2, 0x7F010001)), resource=0x010100D0)
+        ),
         proto(
             named_attribute("style", field(1, number(2, 0x7F010002)), uri=""),
             named_attribute("value", field(7, number(6, 5)), resource=0x01010024),
@@ -219,7 +249,9 @@ def named_attribute(name: str, item: bytes, uri: str = ANDROID, resource: int = 
 )
 def test_both_encodings_say_the_same(document: bytes) -> None:
     binary = write_binary_xml(read_proto_xml(document))
-    assert list(binary_events(binary, named=True)) == list(proto_events(document, named=True))
+    assert list(binary_events(binary, named=True)) == list(
+        proto_events(document, named=True)
+    )
 
 
 def test_white_space_around_a_text_is_told_from_none() -> None:
@@ -227,7 +259,9 @@ def test_white_space_around_a_text_is_told_from_none() -> None:
     assert read(spaced)[1] == Text(" Hello ")
     built = proto(inner=field(5, field(2, b"\n  Hello\t")))
     assert list(proto_events(built))[1] == Text(" Hello ")
-    assert list(proto_events(proto(inner=field(5, field(2, b"Hello")))))[1] == Text("Hello")
+    assert list(proto_events(proto(inner=field(5, field(2, b"Hello")))))[1] == Text(
+        "Hello"
+    )
 
 
 def uncompiled(text: str) -> bytes:
@@ -244,7 +278,9 @@ def uncompiled(text: str) -> bytes:
         ("  two  spaces ", "  two  spaces "),
     ],
 )
-def test_escapes_of_a_text_that_was_not_compiled_are_resolved(written: str, compiled: str) -> None:
+def test_escapes_of_a_text_that_was_not_compiled_are_resolved(
+    written: str, compiled: str
+) -> None:
     """As aapt2 2.19 does it: these are what it makes of these texts."""
     assert next(iter(proto_events(uncompiled(written)))) == Start(
         "view", (("name", f"text:{compiled}"),)
@@ -267,12 +303,16 @@ def test_what_helps_to_write_an_app_is_left_out_of_an_apk() -> None:
 
 def test_a_reference_that_is_not_resolved_yet_is_another_one() -> None:
     later = number(2, 0x7F010001) + field(5, number(1, 1))
-    (start_event, _) = proto_events(proto(named_attribute("x", field(1, later), uri="")))
+    (start_event, _) = proto_events(
+        proto(named_attribute("x", field(1, later), uri=""))
+    )
     assert start_event == Start("view", (("x", "07:7f010001"),))
 
 
 def test_the_names_of_a_document_are_told() -> None:
-    data = document(namespace(0x100), start([attribute(VALUE, 0x10, 7)]), end(), namespace(0x101))
+    data = document(
+        namespace(0x100), start([attribute(VALUE, 0x10, 7)]), end(), namespace(0x101)
+    )
     root, names = tree_and_vocabulary(binary_events(data, named=True))
     assert names == {f"0x01010024 {{{ANDROID}}}value", f"xmlns:android {ANDROID}"}
     assert root == tree(binary_events(data))

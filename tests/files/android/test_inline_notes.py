@@ -68,7 +68,10 @@ def test_a_text_is_for_the_language_of_the_app(text: str) -> None:
 )
 def test_a_map_has_a_text_for_each_language(text: str) -> None:
     """YAML or JSON, on one line or on several."""
-    assert inline_notes(text) == ({"en-US": "Starts faster.", "de-DE": "Startet schneller."}, [])
+    assert inline_notes(text) == (
+        {"en-US": "Starts faster.", "de-DE": "Startet schneller."},
+        [],
+    )
 
 
 def test_a_number_stays_as_it_was_written() -> None:
@@ -172,7 +175,15 @@ def test_what_only_leads_to_a_text_is_a_mistake(checkout: Path, text: str) -> No
 
 
 @pytest.mark.parametrize(
-    "text", ["CHANGELOG", "whats/whatsnew-en-US", "English: Fix", "file:a", "@all", "en-US=Fix"]
+    "text",
+    [
+        "CHANGELOG",
+        "whats/whatsnew-en-US",
+        "English: Fix",
+        "file:a",
+        "@all",
+        "en-US=Fix",
+    ],
 )
 def test_in_quotes_any_text_is_taken(checkout: Path, text: str) -> None:
     """For the app's language or for one that is named; JSON has nothing but quotes, so they say
@@ -210,4 +221,7 @@ def test_a_language_without_a_text_is_a_warning() -> None:
     """There are no notes for it then."""
     (warning,) = inline_notes("en-US: a\nde-DE: ''")[1]
     assert "the text for `de-DE` is empty" in warning
-    assert "the text has 251 characters but 502 in UTF-16" in inline_notes("😀" * 251)[1][0]
+    assert (
+        "the text has 251 characters but 502 in UTF-16"
+        in inline_notes("😀" * 251)[1][0]
+    )

@@ -28,7 +28,11 @@ from uploader.errors import InputError
 from uploader.files.android import manifest
 from uploader.files.android.manifest import Manifest
 
-BUNDLE, CONFIG, APK = "base/manifest/AndroidManifest.xml", "BundleConfig.pb", "AndroidManifest.xml"
+BUNDLE, CONFIG, APK = (
+    "base/manifest/AndroidManifest.xml",
+    "BundleConfig.pb",
+    "AndroidManifest.xml",
+)
 
 
 def read(path: Path) -> Manifest:
@@ -80,7 +84,9 @@ def badging(path: Path) -> tuple[str, int, str]:
     text = subprocess.run(
         [aapt2, "dump", "badging", path], check=True, capture_output=True, text=True
     ).stdout
-    found = re.match(r"package: name='(.*?)' versionCode='(\d+)' versionName='(.*?)'", text)
+    found = re.match(
+        r"package: name='(.*?)' versionCode='(\d+)' versionName='(.*?)'", text
+    )
     assert found is not None, text
     return found[1], int(found[2]), found[3]
 
@@ -101,7 +107,9 @@ def test_aapt2_reads_what_the_specimen_maker_writes(tmp_path: Path) -> None:
     assert badging(tmp_path / "a.apk") == ("com.example.app", 42, "1.2 é 😀")
 
 
-def test_aapt2_converts_an_apk_to_a_bundle_manifest_that_reads_the_same(tmp_path: Path) -> None:
+def test_aapt2_converts_an_apk_to_a_bundle_manifest_that_reads_the_same(
+    tmp_path: Path,
+) -> None:
     """The protobuf form comes from Google's own tool here, not from the specimen maker."""
     aapt2 = shutil.which("aapt2")
     if aapt2 is None:
@@ -141,7 +149,8 @@ CODES = st.one_of(st.integers(0, 2**31), st.integers(0, 2**64 - 1))
 # Long names reach the two-byte lengths of the string pool; "versionCode" as a version name shares a
 # pool entry.
 VERSIONS = st.one_of(
-    st.text(st.characters(exclude_categories=["Cs"]), max_size=200), st.just("versionCode")
+    st.text(st.characters(exclude_categories=["Cs"]), max_size=200),
+    st.just("versionCode"),
 )
 
 
@@ -165,12 +174,18 @@ def test_what_was_written_is_read(
     """Any package, 64-bit version code and version name, in both encodings, comes back as it
     was.
     """
-    path = tmp_path_factory.getbasetemp() / f"any.{'aab' if kind == 'bundle' else 'apk'}"
+    path = (
+        tmp_path_factory.getbasetemp() / f"any.{'aab' if kind == 'bundle' else 'apk'}"
+    )
     (make_bundle if kind == "bundle" else make_apk)(
         path, package, code, version, signed=signed, build=Build(debuggable=debug)
     )
     found = read(path)
-    assert (found.package, found.version_code, found.version_name) == (package, code, version)
+    assert (found.package, found.version_code, found.version_name) == (
+        package,
+        code,
+        version,
+    )
     assert (bool(found.signers), found.debuggable, found.kind) == (signed, debug, kind)
 
 
@@ -190,17 +205,22 @@ def axml_with_code(kind: int, data: int) -> bytes:
     """
     manifest = manifest_axml("com.example.app", 0x01020304, "1.0")
     return manifest.replace(
-        struct.pack("<HBBI", 8, 0, 0x10, 0x01020304), struct.pack("<HBBI", 8, 0, kind, data)
+        struct.pack("<HBBI", 8, 0, 0x10, 0x01020304),
+        struct.pack("<HBBI", 8, 0, kind, data),
     )
 
 
-def test_a_version_code_taken_from_a_resource_is_told_not_guessed(tmp_path: Path) -> None:
+def test_a_version_code_taken_from_a_resource_is_told_not_guessed(
+    tmp_path: Path,
+) -> None:
     """The resource table is not read; the sentence says what to write instead."""
     path = zipped(tmp_path / "a.apk", (APK, axml_with_code(0x01, 0x7F010002)))
     assert "takes versionCode from a resource (@0x7f010002)" in refusal(path)
 
 
-@pytest.mark.parametrize(("wrong", "make"), [("a.aab", make_apk), ("a.apk", make_bundle)])
+@pytest.mark.parametrize(
+    ("wrong", "make"), [("a.aab", make_apk), ("a.apk", make_bundle)]
+)
 def test_a_file_named_like_the_other_kind_is_refused(
     tmp_path: Path, wrong: str, make: object
 ) -> None:
@@ -221,13 +241,17 @@ GOOD_APK = manifest_axml("com.example.app", 1, "1.0")
         (b"<html>not found</html>", "is not a zip archive"),
         (b"PK\3\4" + bytes(100), "is cut short"),
         (b"PK\5\6" + bytes(18), "neither an APK nor"),
-        (b"PK\5\6" + struct.pack("<4H2IH", 0, 0, 1, 1, 46, 500, 0), "directory can't be read"),
+        (
+            b"PK\5\6" + struct.pack("<4H2IH", 0, 0, 1, 1, 46, 500, 0),
+            "directory can't be read",
+        ),
         (
             b"x" * 46 + b"PK\5\6" + struct.pack("<4H2IH", 0, 0, 1, 1, 46, 0, 0),
             "directory can't be read",
         ),
         (
-            b"PK\5\6" + struct.pack("<4H2IH", 0, 0, 0xFFFF, 0xFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 0),
+            b"PK\5\6"
+            + struct.pack("<4H2IH", 0, 0, 0xFFFF, 0xFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 0),
             "directory can't be read",
         ),
     ],
@@ -242,7 +266,9 @@ GOOD_APK = manifest_axml("com.example.app", 1, "1.0")
         "ZIP64 without its record",
     ],
 )
-def test_what_is_no_whole_zip_is_refused(tmp_path: Path, data: bytes, sentence: str) -> None:
+def test_what_is_no_whole_zip_is_refused(
+    tmp_path: Path, data: bytes, sentence: str
+) -> None:
     """Empty, foreign, cut and lying files each get their own sentence."""
     (tmp_path / "a.aab").write_bytes(data)
     assert sentence in refusal(tmp_path / "a.aab")
@@ -263,7 +289,9 @@ def test_a_zip_bomb_is_not_unpacked(tmp_path: Path) -> None:
     """
     honest = zipped(tmp_path / "a.apk", (APK, bytes(17 << 20)))
     assert "no more than 4,194,304 are plausible" in refusal(honest)
-    data = honest.read_bytes().replace(struct.pack("<I", 17 << 20), struct.pack("<I", 1000))
+    data = honest.read_bytes().replace(
+        struct.pack("<I", 17 << 20), struct.pack("<I", 1000)
+    )
     honest.write_bytes(data)
     assert "differs from its checksum" in refusal(honest)
 
@@ -286,7 +314,16 @@ def test_two_manifests_in_one_archive_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "package",
-    ["", "nodots", "a..b", "1a.b", "a.b/../../c", "a.b\n::error::x", "a.é", "a." + "b" * 300],
+    [
+        "",
+        "nodots",
+        "a..b",
+        "1a.b",
+        "a.b/../../c",
+        "a.b\n::error::x",
+        "a.é",
+        "a." + "b" * 300,
+    ],
 )
 def test_a_package_name_that_is_none_is_refused(tmp_path: Path, package: str) -> None:
     """The name goes into URLs and logs: only letters, digits, underscores and dots, as Android
@@ -305,11 +342,18 @@ def test_a_deep_manifest_costs_no_recursion(tmp_path: Path) -> None:
     prefix = manifests.field(1, b"")[:1]
     body = element[len(prefix) + len(manifests.varint(len(element) - 3)) :]
     deep = manifests.field(1, body + manifests.field(5, nested))
-    assert read(zipped(tmp_path / "a.aab", (CONFIG, b""), (BUNDLE, deep))).version_code == 1
+    assert (
+        read(zipped(tmp_path / "a.aab", (CONFIG, b""), (BUNDLE, deep))).version_code
+        == 1
+    )
 
 
-@pytest.mark.parametrize("size", [1 << 30, 0xFFFFFFFF - 1, 0xFFFFFFFF, (4 << 30) + 77, 100 << 30])
-def test_a_sparse_specimen_has_its_size_and_a_readable_manifest(tmp_path: Path, size: int) -> None:
+@pytest.mark.parametrize(
+    "size", [1 << 30, 0xFFFFFFFF - 1, 0xFFFFFFFF, (4 << 30) + 77, 100 << 30]
+)
+def test_a_sparse_specimen_has_its_size_and_a_readable_manifest(
+    tmp_path: Path, size: int
+) -> None:
     """Gigabytes in milliseconds, in zip64 where it has to be; both this reader and Python's find
     their way.
     """

@@ -19,7 +19,12 @@ from tests.support.debug_files import (
     r8_dex,
     r8_mapping,
 )
-from uploader.files.android.map_ids import MAX_DEX, ids_of_artifact, ids_of_mapping, same_build
+from uploader.files.android.map_ids import (
+    MAX_DEX,
+    ids_of_artifact,
+    ids_of_mapping,
+    same_build,
+)
 from uploader.files.artifacts import Artifact, from_path, inspect
 
 MIB = 1 << 20
@@ -42,9 +47,13 @@ def test_the_ids_of_a_mapping_are_in_its_head() -> None:
 
 @pytest.mark.parametrize("stored", [True, False])
 @pytest.mark.parametrize("before", [0, MIB - 40, MIB, 3 * MIB])
-def test_the_marker_is_found_wherever_it_stands(tmp_path: Path, before: int, stored: bool) -> None:
+def test_the_marker_is_found_wherever_it_stands(
+    tmp_path: Path, before: int, stored: bool
+) -> None:
     """Across the pieces in which a dex file is read, too."""
-    found = ids_of_artifact(apk(tmp_path, {"classes.dex": r8_dex("one", before)}, stored=stored))
+    found = ids_of_artifact(
+        apk(tmp_path, {"classes.dex": r8_dex("one", before)}, stored=stored)
+    )
     assert found == {map_hash("one")[:7]}
 
 
@@ -52,12 +61,20 @@ def test_the_base_comes_before_a_feature_and_the_first_file_before_the_second(
     tmp_path: Path,
 ) -> None:
     """The first dex file that has a marker counts: `classes10.dex` comes after `classes2.dex`."""
-    entries = {"classes10.dex": r8_dex("ten"), "classes2.dex": r8_dex("two"), "classes.dex": b"dex"}
+    entries = {
+        "classes10.dex": r8_dex("ten"),
+        "classes2.dex": r8_dex("two"),
+        "classes.dex": b"dex",
+    }
     assert ids_of_artifact(apk(tmp_path, entries)) == {map_hash("two")[:7]}
     path = tmp_path / "app.aab"
     specimens.make_bundle(path, "com.example.app", 7, "1.0")
     add_entries(
-        path, {"a/dex/classes.dex": r8_dex("feature"), "base/dex/classes.dex": r8_dex("base")}
+        path,
+        {
+            "a/dex/classes.dex": r8_dex("feature"),
+            "base/dex/classes.dex": r8_dex("base"),
+        },
     )
     assert ids_of_artifact(from_path(path, path.name)) == {map_hash("base")[:7]}
 
@@ -94,7 +111,10 @@ def test_a_dex_file_without_end_is_given_up(tmp_path: Path) -> None:
     """
     artifact = apk(
         tmp_path,
-        {"classes.dex": bytes(MAX_DEX + MIB) + r8_dex("one"), "classes2.dex": r8_dex("one")},
+        {
+            "classes.dex": bytes(MAX_DEX + MIB) + r8_dex("one"),
+            "classes2.dex": r8_dex("one"),
+        },
     )
     tracemalloc.start()
     assert ids_of_artifact(artifact) == set()

@@ -26,17 +26,25 @@ FAMILY = "👨\u200d👩\u200d👧"
         ),
         pytest.param("a\n" * 400, "a\na\n…", "a\na", id="a line"),
         pytest.param(SENTENCES, "four. …", "One two", id="a sentence"),
-        pytest.param('He said: "Go!" ' * 60, '"Go!" …', "He said", id="a closing quotation mark"),
-        pytest.param("修正了错误。" * 100, "错误。 …", "修正了", id="a sentence in Chinese"),
+        pytest.param(
+            'He said: "Go!" ' * 60, '"Go!" …', "He said", id="a closing quotation mark"
+        ),
+        pytest.param(
+            "修正了错误。" * 100, "错误。 …", "修正了", id="a sentence in Chinese"
+        ),
         pytest.param(WORDS, "word …", "word word", id="a word"),
-        pytest.param("Fixes\n\n" + WORDS, "word …", "word", id="a heading alone is no text"),
+        pytest.param(
+            "Fixes\n\n" + WORDS, "word …", "word", id="a heading alone is no text"
+        ),
         pytest.param("x" * 600, "x…", "x", id="no place at all"),
         pytest.param("é" * 600, "é…", "é", id="a mark stays with its letter"),
         pytest.param(FAMILY * 100, f"👧{ELLIPSIS}", "👨", id="an emoji is not divided"),
         pytest.param("👍🏽" * 200, "🏽…", "👍", id="the colour of a skin"),
     ],
 )
-def test_a_text_ends_at_the_best_place_that_fits(text: str, end: str, rest: str) -> None:
+def test_a_text_ends_at_the_best_place_that_fits(
+    text: str, end: str, rest: str
+) -> None:
     kept, left_out = cut(text)
     assert kept.endswith(end)
     assert left_out.startswith(rest)
@@ -44,7 +52,9 @@ def test_a_text_ends_at_the_best_place_that_fits(text: str, end: str, rest: str)
 
 
 @settings(max_examples=300, deadline=None)
-@given(st.text(st.sampled_from("ab. \n!?。👍🏽é\u0301\u200d"), min_size=501, max_size=900))
+@given(
+    st.text(st.sampled_from("ab. \n!?。👍🏽é\u0301\u200d"), min_size=501, max_size=900)
+)
 def test_nothing_is_lost_or_made_up(text: str) -> None:
     """What is kept is how the text begins, what is left out how it ends, and it always fits."""
     text = text.strip()

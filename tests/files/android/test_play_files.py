@@ -58,7 +58,9 @@ def named(path: Path) -> tuple[str, Workspace]:
     return path.name, Workspace(path.parent)
 
 
-def notes(folder: Path, codes: tuple[int, ...] = (), tracks: tuple[str, ...] = ()) -> Notes:
+def notes(
+    folder: Path, codes: tuple[int, ...] = (), tracks: tuple[str, ...] = ()
+) -> Notes:
     """Notes without any warning."""
     found, warnings = checked(release_notes, *named(folder), codes, tracks)
     assert warnings == ()
@@ -70,7 +72,8 @@ def note_problems(
 ) -> list[str]:
     """What is wrong with the notes."""
     return problems(
-        lambda: checked(release_notes, *named(folder), codes, tracks), "whats-new-directory"
+        lambda: checked(release_notes, *named(folder), codes, tracks),
+        "whats-new-directory",
     )
 
 
@@ -86,7 +89,10 @@ def test_notes_in_the_whatsnew_layout(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("files", "told"),
     [
-        ({"whatsnew-en-US": "Hello", "whatsnew_de": "Hallo"}, "Did you mean `whatsnew-de-DE`?"),
+        (
+            {"whatsnew-en-US": "Hello", "whatsnew_de": "Hallo"},
+            "Did you mean `whatsnew-de-DE`?",
+        ),
         ({"whatsnew_de": "Hallo"}, "Did you mean `whatsnew-de-DE`?"),
         ({"below/whatsnew-en-US": "Hello"}, "/below`?"),
     ],
@@ -144,9 +150,18 @@ def test_notes_in_gradle_play_publishers_layout(tmp_path: Path, prefix: str) -> 
 @pytest.mark.parametrize(
     ("files", "problem"),
     [
-        ({"whatsnew-en-US": "one", "en-US/changelogs/default.txt": "two"}, "two layouts"),
-        ({"en-US/changelogs/default.txt": " \n"}, "has no release notes for this release"),
-        ({"release-notes/en-US/default.txt": " \n"}, "has no release notes for this release"),
+        (
+            {"whatsnew-en-US": "one", "en-US/changelogs/default.txt": "two"},
+            "two layouts",
+        ),
+        (
+            {"en-US/changelogs/default.txt": " \n"},
+            "has no release notes for this release",
+        ),
+        (
+            {"release-notes/en-US/default.txt": " \n"},
+            "has no release notes for this release",
+        ),
     ],
 )
 def test_a_folder_of_two_layouts_or_of_no_notes_is_refused(
@@ -161,7 +176,10 @@ def test_a_folder_of_two_layouts_or_of_no_notes_is_refused(
 
 def test_a_language_without_notes_for_the_version_is_told(tmp_path: Path) -> None:
     """One language has a file for the version, another was forgotten."""
-    write(tmp_path, {"en-US/changelogs/8.txt": "eight", "de-DE/changelogs/7.txt": "sieben"})
+    write(
+        tmp_path,
+        {"en-US/changelogs/8.txt": "eight", "de-DE/changelogs/7.txt": "sieben"},
+    )
     found, warnings = checked(release_notes, *named(tmp_path), (8,), ())
     assert found == {None: {"en-US": "eight"}}
     assert len(warnings) == 1
@@ -198,7 +216,9 @@ def test_500_characters_are_counted_as_google_states_them(tmp_path: Path) -> Non
     """Unicode characters: neither bytes nor trimmed line ends count, 501 are refused."""
     write(tmp_path, {"whatsnew-en-US": "ü" * 500 + "\n", "whatsnew-de-DE": "日" * 501})
     (problem,) = note_problems(tmp_path)
-    assert problem.endswith("whatsnew-de-DE has 501 characters; Play accepts at most 500.")
+    assert problem.endswith(
+        "whatsnew-de-DE has 501 characters; Play accepts at most 500."
+    )
     (tmp_path / "whatsnew-de-DE").write_text("😀" * 500)
     assert (
         "has 500 characters but 1000 in UTF-16"
@@ -218,12 +238,27 @@ def test_500_characters_are_counted_as_google_states_them(tmp_path: Path) -> Non
             "whatsnew-en.txt",
             "Did you mean en-US or en-AU or en-CA? Rename it to `whatsnew-en-US.txt`.",
         ),
-        ("whatsnew-pt.txt", "Did you mean pt-BR or pt-PT? Rename it to `whatsnew-pt-BR.txt`."),
-        ("whatsnew-he-IL.txt", "Did you mean iw-IL? Rename it to `whatsnew-iw-IL.txt`."),
-        ("whatsnew-de-AT.txt", "Did you mean de-DE? Rename it to `whatsnew-de-DE.txt`."),
+        (
+            "whatsnew-pt.txt",
+            "Did you mean pt-BR or pt-PT? Rename it to `whatsnew-pt-BR.txt`.",
+        ),
+        (
+            "whatsnew-he-IL.txt",
+            "Did you mean iw-IL? Rename it to `whatsnew-iw-IL.txt`.",
+        ),
+        (
+            "whatsnew-de-AT.txt",
+            "Did you mean de-DE? Rename it to `whatsnew-de-DE.txt`.",
+        ),
         ("whatsnew-xx-XX.txt", "is not in Google's list of languages."),
-        ("fr/changelogs/default.txt", "Did you mean fr-FR or fr-CA? Rename it to `fr-FR`."),
-        ("release-notes/fr/default.txt", "Did you mean fr-FR or fr-CA? Rename it to `fr-FR`."),
+        (
+            "fr/changelogs/default.txt",
+            "Did you mean fr-FR or fr-CA? Rename it to `fr-FR`.",
+        ),
+        (
+            "release-notes/fr/default.txt",
+            "Did you mean fr-FR or fr-CA? Rename it to `fr-FR`.",
+        ),
     ],
 )
 def test_a_name_that_is_no_language_of_google_s_is_refused(
@@ -244,7 +279,10 @@ def png(width: int, height: int) -> bytes:
 
     def chunk(kind: bytes, data: bytes) -> bytes:
         return (
-            struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+            struct.pack(">I", len(data))
+            + kind
+            + data
+            + struct.pack(">I", zlib.crc32(kind + data))
         )
 
     header = struct.pack(">2I5B", width, height, 8, 0, 0, 0, 0)
@@ -260,7 +298,12 @@ def jpeg(width: int, height: int, frame: int = 0xC0) -> bytes:
     """A JPEG's segments: Exif, a table, fill bytes, the frame header, a scan, the end."""
     exif = b"\xff\xe1" + struct.pack(">H", 2 + 5000) + b"\xff\xc0" * 2500
     table = b"\xff\xc4" + struct.pack(">H", 2 + 10) + bytes(10)
-    size = b"\xff\xff" + bytes([frame]) + struct.pack(">HBHHB", 11, 8, height, width, 1) + bytes(3)
+    size = (
+        b"\xff\xff"
+        + bytes([frame])
+        + struct.pack(">HBHHB", 11, 8, height, width, 1)
+        + bytes(3)
+    )
     return (
         b"\xff\xd8"
         + exif
@@ -273,7 +316,9 @@ def jpeg(width: int, height: int, frame: int = 0xC0) -> bytes:
     )
 
 
-def image_result(folder: Path, name: str, data: bytes) -> tuple[list[str], tuple[str, ...]]:
+def image_result(
+    folder: Path, name: str, data: bytes
+) -> tuple[list[str], tuple[str, ...]]:
     """Problems and warnings of one image in one place."""
     write(folder, {f"en-US/images/{name}": data})
     try:
@@ -296,7 +341,9 @@ def image_result(folder: Path, name: str, data: bytes) -> tuple[list[str], tuple
         ("wearScreenshots/1.png", 384, 384),
     ],
 )
-def test_images_that_play_takes(tmp_path: Path, name: str, width: int, height: int) -> None:
+def test_images_that_play_takes(
+    tmp_path: Path, name: str, width: int, height: int
+) -> None:
     """All eight types, at their edges, in both formats, without a warning."""
     make = png if name.lower().endswith("png") else jpeg
     assert image_result(tmp_path, name, make(width, height)) == ([], ())
@@ -314,7 +361,9 @@ def test_images_against_googles_advice_are_a_warning(tmp_path: Path) -> None:
     )
     assert (
         "asks for 1080 or more"
-        in image_result(tmp_path / "3", "tenInchScreenshots/1.png", png(1079, 1920))[1][0]
+        in image_result(tmp_path / "3", "tenInchScreenshots/1.png", png(1079, 1920))[1][
+            0
+        ]
     )
 
 
@@ -372,11 +421,16 @@ def test_images_of_a_wrong_size_and_what_is_no_whole_image_are_refused(
 
 def test_an_image_over_15_mib_is_refused_without_being_read(tmp_path: Path) -> None:
     """The API's limit for every type."""
-    path = write(tmp_path, {"en-US/images/icon.png": png(512, 512)}) / "en-US/images/icon.png"
+    path = (
+        write(tmp_path, {"en-US/images/icon.png": png(512, 512)})
+        / "en-US/images/icon.png"
+    )
     os.truncate(path, (15 << 20) + 1)
     assert (
         "15 MiB"
-        in problems(lambda: checked(listing.store_listing, *named(tmp_path)), "images-directory")[0]
+        in problems(
+            lambda: checked(listing.store_listing, *named(tmp_path)), "images-directory"
+        )[0]
     )
 
 
@@ -412,7 +466,10 @@ def test_the_listing_of_two_languages(tmp_path: Path) -> None:
             "video": "https://www.youtube.com/watch?v=x",
         },
     }
-    names = {place: [image.name for image in pictures] for place, pictures in found.images.items()}
+    names = {
+        place: [image.name for image in pictures]
+        for place, pictures in found.images.items()
+    }
     prefix = "fastlane/metadata/android/en-US/images"
     assert names == {
         ("en-US", "icon"): [f"{prefix}/icon.png"],
@@ -424,7 +481,8 @@ def test_the_listing_of_two_languages(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "limit"), [("title", 30), ("short_description", 80), ("full_description", 4000)]
+    ("name", "limit"),
+    [("title", 30), ("short_description", 80), ("full_description", 4000)],
 )
 def test_listing_texts_have_their_limits(tmp_path: Path, name: str, limit: int) -> None:
     """30, 80 and 4000 characters."""
@@ -433,7 +491,9 @@ def test_listing_texts_have_their_limits(tmp_path: Path, name: str, limit: int) 
     write(tmp_path, {f"en-US/{name}.txt": "é" * (limit + 1)})
     assert (
         f"{limit + 1} characters; Play accepts at most {limit}"
-        in problems(lambda: checked(listing.store_listing, *named(tmp_path)), "images-directory")[0]
+        in problems(
+            lambda: checked(listing.store_listing, *named(tmp_path)), "images-directory"
+        )[0]
     )
 
 
@@ -450,7 +510,8 @@ def test_the_listing_tells_all_its_problems_at_once(tmp_path: Path) -> None:
         "whatsnew-fr-FR/title.txt": "App",
     }
     found = problems(
-        lambda: checked(listing.store_listing, *named(write(tmp_path, files))), "images-directory"
+        lambda: checked(listing.store_listing, *named(write(tmp_path, files))),
+        "images-directory",
     )
     assert len(found) == 5
     assert "has 9 images; Play accepts at most 8" in " ".join(found)
@@ -487,7 +548,9 @@ def test_a_name_that_is_nearly_one_of_the_listing_ends_the_run(
 ) -> None:
     """Beside a title that is right: the rest would be left out of the store."""
     write(tmp_path, {f"en-US/{name}": content, "de-DE/title.txt": "Anwendung"})
-    [told] = problems(lambda: checked(listing.store_listing, *named(tmp_path)), "images-directory")
+    [told] = problems(
+        lambda: checked(listing.store_listing, *named(tmp_path)), "images-directory"
+    )
     assert told.endswith(f"would be left out. Did you mean `{intended}`?")
 
 
@@ -512,11 +575,18 @@ def test_what_is_nothing_of_the_listing_is_a_warning(tmp_path: Path, name: str) 
 def test_an_empty_text_is_told(tmp_path: Path) -> None:
     """Alone it is a mistake; beside others the text that is live stays. A video is not missed."""
     write(tmp_path, {"en-US/title.txt": " \n", "en-US/video.txt": ""})
-    [told] = problems(lambda: checked(listing.store_listing, *named(tmp_path)), "images-directory")
-    assert "/en-US/title.txt is empty, and the folder has nothing else to publish." in f"/{told}"
+    [told] = problems(
+        lambda: checked(listing.store_listing, *named(tmp_path)), "images-directory"
+    )
+    assert (
+        "/en-US/title.txt is empty, and the folder has nothing else to publish."
+        in f"/{told}"
+    )
     write(tmp_path, {"en-US/short_description.txt": "Short"})
     [warning] = checked(listing.store_listing, *named(tmp_path))[1]
-    assert warning.endswith("en-US/title.txt is empty: the text on Google Play is left as it is.")
+    assert warning.endswith(
+        "en-US/title.txt is empty: the text on Google Play is left as it is."
+    )
 
 
 @pytest.mark.parametrize(
@@ -526,7 +596,8 @@ def test_gradle_play_publisher_s_layout_is_named(tmp_path: Path, layout: str) ->
     """It is one mistake, whatever it holds."""
     write(tmp_path / "play", {layout: "App"})
     [told] = problems(
-        lambda: checked(listing.store_listing, "play", Workspace(tmp_path)), "images-directory"
+        lambda: checked(listing.store_listing, "play", Workspace(tmp_path)),
+        "images-directory",
     )
     assert "Gradle Play Publisher's layout" in told
     assert "docs/MIGRATION.md" in told
@@ -551,7 +622,9 @@ def test_a_video_is_one_of_youtube_s(tmp_path: Path, address: str, taken: bool) 
         found, _ = checked(listing.store_listing, *named(tmp_path))
         assert found.texts["en-US"]["video"] == address
         return
-    [told] = problems(lambda: checked(listing.store_listing, *named(tmp_path)), "images-directory")
+    [told] = problems(
+        lambda: checked(listing.store_listing, *named(tmp_path)), "images-directory"
+    )
     assert "is not the address of a YouTube video" in told
 
 
@@ -562,7 +635,9 @@ def test_a_feature_graphic_has_no_alpha_channel(tmp_path: Path) -> None:
         path = tmp_path / "en-US" / "images" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         specimens.make_image(path, width, height, alpha=True)
-    [told] = problems(lambda: checked(listing.store_listing, *named(tmp_path)), "images-directory")
+    [told] = problems(
+        lambda: checked(listing.store_listing, *named(tmp_path)), "images-directory"
+    )
     assert "featureGraphic.png has an alpha channel" in told
 
 
@@ -570,7 +645,10 @@ def test_a_feature_graphic_has_no_alpha_channel(tmp_path: Path) -> None:
 
 
 R8_HEADER = "# compiler: R8\n# compiler_version: 8.2.42\n# pg_map_id: 7a1b\n"
-R8 = R8_HEADER + 'com.example.Main -> a.a:\n# {"id":"sourceFile"}\n    void main() -> a\n'
+R8 = (
+    R8_HEADER
+    + 'com.example.Main -> a.a:\n# {"id":"sourceFile"}\n    void main() -> a\n'
+)
 
 
 @pytest.mark.parametrize(
@@ -585,7 +663,9 @@ R8 = R8_HEADER + 'com.example.Main -> a.a:\n# {"id":"sourceFile"}\n    void main
 def test_a_mapping_is_recognised(tmp_path: Path, text: str) -> None:
     """R8 with its header of comments, and ProGuard without one."""
     write(tmp_path, {"out/mapping.txt": text})
-    assert mapping_file("out/mapping.txt", Workspace(tmp_path)).name == "out/mapping.txt"
+    assert (
+        mapping_file("out/mapping.txt", Workspace(tmp_path)).name == "out/mapping.txt"
+    )
 
 
 @pytest.mark.parametrize(
@@ -600,7 +680,9 @@ def test_a_mapping_is_recognised(tmp_path: Path, text: str) -> None:
         (b"-keep class a.b -> c:\n", "is not an R8 or ProGuard mapping"),
     ],
 )
-def test_what_is_no_mapping_is_refused(tmp_path: Path, data: bytes, sentence: str) -> None:
+def test_what_is_no_mapping_is_refused(
+    tmp_path: Path, data: bytes, sentence: str
+) -> None:
     """Empty, compressed, or another file of the same build folder."""
     path = write(tmp_path, {"mapping.txt": data}) / "mapping.txt"
     assert sentence in problems(lambda: mapping_file(*named(path)), "mapping-file")[0]
@@ -612,7 +694,10 @@ def test_expansion_files_are_a_file_or_a_reference(tmp_path: Path) -> None:
     found = expansion_file("main.obb", Workspace(tmp_path), "expansion-file-main")
     assert isinstance(found, Artifact)
     assert found.name == "main.obb"
-    assert expansion_file("references:12", Workspace(tmp_path), "expansion-file-main") == 12
+    assert (
+        expansion_file("references:12", Workspace(tmp_path), "expansion-file-main")
+        == 12
+    )
 
 
 @pytest.mark.parametrize(
@@ -630,7 +715,8 @@ def test_expansion_files_that_play_would_refuse(tmp_path: Path, value: str) -> N
 
 
 @pytest.mark.parametrize(
-    ("kind", "limit"), [("bundle", 50 << 30), ("apk", 10 << 30), ("symbols", 2_097_152_000)]
+    ("kind", "limit"),
+    [("bundle", 50 << 30), ("apk", 10 << 30), ("symbols", 2_097_152_000)],
 )
 def test_the_largest_file_of_each_kind(kind: str, limit: int) -> None:
     """Exactly the limit is taken, a byte more is not, a stream is not judged."""
@@ -685,8 +771,12 @@ def test_symbols_in_a_rare_compression_are_refused(tmp_path: Path, method: int) 
         packed(tmp_path / "symbols.zip", tmp_path / "temp")
 
 
-@pytest.mark.parametrize("prefix", ["lib/", "out/lib/", "native-debug-symbols/", "x86/lib/"])
-def test_levels_above_the_abi_folders_are_taken_away(tmp_path: Path, prefix: str) -> None:
+@pytest.mark.parametrize(
+    "prefix", ["lib/", "out/lib/", "native-debug-symbols/", "x86/lib/"]
+)
+def test_levels_above_the_abi_folders_are_taken_away(
+    tmp_path: Path, prefix: str
+) -> None:
     """Zip tools add them and Play refuses them, whether in a zip or in a folder."""
     path = zipped(tmp_path / "symbols.zip", [prefix + name for name in GOOD])
     assert packed(path, tmp_path / "temp") == (GOOD, ())
@@ -711,7 +801,12 @@ def test_the_packed_zip_is_always_the_same(tmp_path: Path) -> None:
 
 def test_junk_among_the_symbols_is_left_out_with_a_warning(tmp_path: Path) -> None:
     """Play refuses unexpected files; tools leave them everywhere."""
-    junk = ["x86_64/.DS_Store", "__MACOSX/x86_64/._libb.so", "readme.txt", "x86_64/dirstamp"]
+    junk = [
+        "x86_64/.DS_Store",
+        "__MACOSX/x86_64/._libb.so",
+        "readme.txt",
+        "x86_64/dirstamp",
+    ]
     names, warnings = packed(zipped(tmp_path / "s.zip", GOOD + junk), tmp_path / "temp")
     assert names == GOOD
     assert len(warnings) == 1
@@ -735,7 +830,8 @@ def test_symbols_that_can_not_be_put_right_are_refused(
     path = zipped(tmp_path / "s.zip", names)
     assert (
         sentence
-        in problems(lambda: checked(native.debug_symbols, *named(path), tmp_path), "debug-symbols")[
-            0
-        ]
+        in problems(
+            lambda: checked(native.debug_symbols, *named(path), tmp_path),
+            "debug-symbols",
+        )[0]
     )

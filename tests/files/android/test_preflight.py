@@ -13,7 +13,13 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from google_emulator.specimens import Build, make_apk, make_bundle, manifest_axml, manifest_proto
+from google_emulator.specimens import (
+    Build,
+    make_apk,
+    make_bundle,
+    manifest_axml,
+    manifest_proto,
+)
 from google_emulator.specimens.manifests import field, number
 from google_emulator.specimens.signature_writer import DEBUG, certificate, pkcs7
 from tests.support import android_tools
@@ -29,10 +35,15 @@ PLAY = {"target": "play", "tracks": "internal", "files": "app.*", "max-retries":
 
 def elf(*alignments: int) -> bytes:
     """A 64-bit library with LOAD segments that are aligned so, and nothing in them."""
-    header = struct.pack("<2HI3QI6H", 3, 183, 1, 0, 64, 0, 0, 64, 56, 1 + len(alignments), 0, 0, 0)
+    header = struct.pack(
+        "<2HI3QI6H", 3, 183, 1, 0, 64, 0, 0, 64, 56, 1 + len(alignments), 0, 0, 0
+    )
     # PT_PHDR, whose alignment does not matter
     segments = [struct.pack("<2I6Q", 6, 4, 64, 64, 64, 56, 56, 8)]
-    segments += [struct.pack("<2I6Q", 1, 5, 0, 0, 0, 64, 64, alignment) for alignment in alignments]
+    segments += [
+        struct.pack("<2I6Q", 1, 5, 0, 0, 0, 64, 64, alignment)
+        for alignment in alignments
+    ]
     return b"\x7fELF\x02\x01\x01" + bytes(9) + header + b"".join(segments)
 
 
@@ -45,10 +56,16 @@ def read(path: Path) -> Manifest:
         return manifest.read_manifest(file, path.name)
 
 
-def native(folder: Path, libraries: dict[str, bytes], *, target: int = 36) -> NativeCode:
+def native(
+    folder: Path, libraries: dict[str, bytes], *, target: int = 36
+) -> NativeCode:
     """What is found of a bundle's libraries."""
     make_bundle(
-        folder / "a.aab", PACKAGE, 7, "7.0", build=Build(libraries=libraries, target_sdk=target)
+        folder / "a.aab",
+        PACKAGE,
+        7,
+        "7.0",
+        build=Build(libraries=libraries, target_sdk=target),
     )
     return read(folder / "a.aab").native
 
@@ -56,7 +73,9 @@ def native(folder: Path, libraries: dict[str, bytes], *, target: int = 36) -> Na
 def warnings(*paths: Path) -> list[str]:
     """What a release of these files is warned of, without problems."""
     found = Problems()
-    preflight.check_release([inspect(from_path(path, path.name)) for path in paths], found)
+    preflight.check_release(
+        [inspect(from_path(path, path.name)) for path in paths], found
+    )
     assert not list(found)
     return found.warnings
 
@@ -65,16 +84,30 @@ def warnings(*paths: Path) -> list[str]:
 
 REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     "unsigned": ({"signed": False}, "is not signed", "artifact-not-signed"),
-    "debuggable": ({"build": Build(debuggable=True)}, "is debuggable", "artifact-debuggable"),
-    "for tests": ({"build": Build(test_only=True)}, "is marked testOnly", "artifact-test-only"),
-    "debug key": ({"build": Build(signer=DEBUG)}, "CN=Android Debug", "artifact-debug-certificate"),
+    "debuggable": (
+        {"build": Build(debuggable=True)},
+        "is debuggable",
+        "artifact-debuggable",
+    ),
+    "for tests": (
+        {"build": Build(test_only=True)},
+        "is marked testOnly",
+        "artifact-test-only",
+    ),
+    "debug key": (
+        {"build": Build(signer=DEBUG)},
+        "CN=Android Debug",
+        "artifact-debug-certificate",
+    ),
 }
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("make", [make_bundle, make_apk])
 @pytest.mark.parametrize("name", REFUSED)
-def test_a_release_refuses_what_internal_sharing_takes(job: Job, name: str, make: Any) -> None:
+def test_a_release_refuses_what_internal_sharing_takes(
+    job: Job, name: str, make: Any
+) -> None:
     """A build that is not for users ends a release with exit 2, and goes to testers."""
     options, words, failure = REFUSED[name]
     suffix = "aab" if make is make_bundle else "apk"
@@ -102,20 +135,30 @@ def test_a_build_that_real_tools_signed_is_released(job: Job) -> None:
     fingerprint = ":".join(re.findall("..", expected)).upper()
     ended = job.succeed({**PLAY, "expected-certificate": fingerprint})
     assert ended.log.count(f": signed with certificate {fingerprint[:23]}…") == 2
-    assert [result["certificate_sha256"] for result in ended.results] == [expected, expected]
+    assert [result["certificate_sha256"] for result in ended.results] == [
+        expected,
+        expected,
+    ]
 
 
 def test_a_debug_key_of_real_tools_is_refused(job: Job) -> None:
     """As Android's Gradle plugin makes one, in an APK that apksigner signed."""
-    store = android_tools.make_key(job.workspace.parent, "C=US, O=Android, CN=Android Debug")
+    store = android_tools.make_key(
+        job.workspace.parent, "C=US, O=Android, CN=Android Debug"
+    )
     make_apk(job.workspace / "app.apk", PACKAGE, 7, "7.0", signed=False)
     android_tools.apksign(job.workspace / "app.apk", store, 2)
     ended = job.run(PLAY)
-    assert (ended.code, ended.outputs["failure"]) == (2, "artifact-debug-certificate"), ended.log
+    assert (ended.code, ended.outputs["failure"]) == (
+        2,
+        "artifact-debug-certificate",
+    ), ended.log
 
 
 @pytest.mark.parametrize("target", ["play", "play-internal-sharing"])
-def test_another_certificate_than_the_expected_one_is_refused(job: Job, target: str) -> None:
+def test_another_certificate_than_the_expected_one_is_refused(
+    job: Job, target: str
+) -> None:
     """Wherever it goes: both certificates are named, and nothing is sent."""
     make_bundle(job.workspace / "app.aab", PACKAGE, 7, "7.0")
     ended = job.run({**PLAY, "target": target, "expected-certificate": "AB" * 32})
@@ -147,7 +190,10 @@ def test_each_warning_names_the_file_the_day_and_the_source(job: Job) -> None:
     )
     ended = job.succeed({**PLAY, "tracks": "internal"})
     for words, rule in (
-        ("app.aab targets API level 35; Google Play asks for 36 or higher", preflight.TARGET_API),
+        (
+            "app.aab targets API level 35; Google Play asks for 36 or higher",
+            preflight.TARGET_API,
+        ),
         (
             "app.aab has 1 64-bit library with segments aligned to less than 16 KB",
             preflight.PAGE_SIZE,
@@ -187,8 +233,12 @@ def test_the_api_level_that_is_asked_for_is_that_of_the_form_factor(
         (least, False, least < 36),
     ):
         made = Build(target_sdk=target, features={feature: required})
-        (make_apk if kind == "apk" else make_bundle)(path, PACKAGE, 7, "7.0", build=made)
-        assert any("targets API level" in warning for warning in warnings(path)) == warned
+        (make_apk if kind == "apk" else make_bundle)(
+            path, PACKAGE, 7, "7.0", build=made
+        )
+        assert (
+            any("targets API level" in warning for warning in warnings(path)) == warned
+        )
 
 
 def test_the_other_width_may_be_in_another_file(tmp_path: Path) -> None:
@@ -202,12 +252,16 @@ def test_the_other_width_may_be_in_another_file(tmp_path: Path) -> None:
             "7.0",
             build=Build(libraries=libraries, target_sdk=36),
         )
-    assert any("none for x86_64" in warning for warning in warnings(tmp_path / "x86.apk"))
+    assert any(
+        "none for x86_64" in warning for warning in warnings(tmp_path / "x86.apk")
+    )
     together = warnings(tmp_path / "x86.apk", tmp_path / "x86_64.apk")
     assert not any("native code" in warning for warning in together)
 
 
-def test_under_aligned_libraries_are_counted_and_a_few_are_named(tmp_path: Path) -> None:
+def test_under_aligned_libraries_are_counted_and_a_few_are_named(
+    tmp_path: Path,
+) -> None:
     """Only those of 64 bits, and only where the app targets Android 15 or later."""
     libraries = {f"m/lib/arm64-v8a/lib{index}.so": NARROW for index in range(5)}
     libraries |= {"m/lib/armeabi-v7a/lib0.so": NARROW}
@@ -219,7 +273,9 @@ def test_under_aligned_libraries_are_counted_and_a_few_are_named(tmp_path: Path)
         in warning
     )
     native(tmp_path, libraries, target=34)
-    assert all("targets API level" in warning for warning in warnings(tmp_path / "a.aab"))
+    assert all(
+        "targets API level" in warning for warning in warnings(tmp_path / "a.aab")
+    )
 
 
 def test_gcc_and_this_reader_agree_about_segments(tmp_path: Path) -> None:
@@ -231,7 +287,13 @@ def test_gcc_and_this_reader_agree_about_segments(tmp_path: Path) -> None:
     for size in (0x1000, 0x4000, 0x10000):
         path = tmp_path / f"{size}.so"
         android_tools.run(
-            "gcc", "-shared", "-fPIC", f"-Wl,-z,max-page-size={size}", "-o", path, tmp_path / "a.c"
+            "gcc",
+            "-shared",
+            "-fPIC",
+            f"-Wl,-z,max-page-size={size}",
+            "-o",
+            path,
+            tmp_path / "a.c",
         )
         headers = android_tools.run("readelf", "--segments", "--wide", path)
         loaded = [
@@ -244,14 +306,18 @@ def test_gcc_and_this_reader_agree_about_segments(tmp_path: Path) -> None:
     assert native(tmp_path, libraries).under_aligned == ("base/lib/x86_64/4096.so",)
     with zipfile.ZipFile(tmp_path / "b.aab", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("BundleConfig.pb", b"")
-        archive.writestr("base/manifest/AndroidManifest.xml", manifest_proto(PACKAGE, 7, "7.0"))
+        archive.writestr(
+            "base/manifest/AndroidManifest.xml", manifest_proto(PACKAGE, 7, "7.0")
+        )
         for name, content in libraries.items():
             archive.writestr(name, content)
     assert read(tmp_path / "b.aab").native.under_aligned == ("base/lib/x86_64/4096.so",)
 
 
 @pytest.mark.parametrize("boundary", [4, 16384])
-def test_zipalign_and_this_reader_agree_about_places(tmp_path: Path, boundary: int) -> None:
+def test_zipalign_and_this_reader_agree_about_places(
+    tmp_path: Path, boundary: int
+) -> None:
     """An uncompressed library of an APK has to begin where a page does; a compressed one is
     unpacked first.
     """
@@ -259,10 +325,14 @@ def test_zipalign_and_this_reader_agree_about_places(tmp_path: Path, boundary: i
         archive.writestr("AndroidManifest.xml", manifest_axml(PACKAGE, 7, "7.0"))
         archive.writestr("lib/arm64-v8a/libstored.so", WIDE)
         archive.writestr("lib/arm64-v8a/libpacked.so", WIDE, zipfile.ZIP_DEFLATED)
-    android_tools.run("zipalign", "-f", boundary, tmp_path / "raw.apk", tmp_path / "app.apk")
+    android_tools.run(
+        "zipalign", "-f", boundary, tmp_path / "raw.apk", tmp_path / "app.apk"
+    )
     misplaced = () if boundary == 16384 else ("lib/arm64-v8a/libstored.so",)
     assert read(tmp_path / "app.apk").native.misplaced == misplaced
-    checked = android_tools.run("zipalign", "-c", "-v", 16384, tmp_path / "app.apk", check=False)
+    checked = android_tools.run(
+        "zipalign", "-c", "-v", 16384, tmp_path / "app.apk", check=False
+    )
     assert ("libstored.so (BAD" in checked) == bool(misplaced)
 
 
@@ -277,13 +347,17 @@ def test_a_bundle_may_ask_for_narrow_pages(tmp_path: Path) -> None:
         config = field(2, field(2, number(1, enabled) + number(2, alignment)))
         with zipfile.ZipFile(tmp_path / "a.aab", "w") as archive:
             archive.writestr("BundleConfig.pb", config)
-            archive.writestr("base/manifest/AndroidManifest.xml", manifest_proto(PACKAGE, 7, "7.0"))
+            archive.writestr(
+                "base/manifest/AndroidManifest.xml", manifest_proto(PACKAGE, 7, "7.0")
+            )
             archive.writestr("base/lib/arm64-v8a/liba.so", WIDE)
             archive.writestr("META-INF/CERT.SF", b"")
             archive.writestr("META-INF/CERT.RSA", pkcs7(certificate()))
         assert read(tmp_path / "a.aab").native.packed_under_aligned == under_aligned
         assert (
-            any("BundleConfig.pb" in warning for warning in warnings(tmp_path / "a.aab"))
+            any(
+                "BundleConfig.pb" in warning for warning in warnings(tmp_path / "a.aab")
+            )
             == under_aligned
         )
 
@@ -308,8 +382,12 @@ def test_aapt2_reads_the_same_facts(tmp_path: Path, build: Build) -> None:
         archive.writestr("AndroidManifest.xml", axml)
         archive.writestr("lib/x86/liba.so", b"")
     found, words = read(tmp_path / "a.apk"), android_tools.badging(tmp_path / "a.apk")
-    assert re.findall(r"^sdkVersion:'(\d+)'", words, re.MULTILINE) == [str(found.min_sdk)]
-    assert re.findall(r"^targetSdkVersion:'(\d+)'", words, re.MULTILINE) == [str(found.target_sdk)]
+    assert re.findall(r"^sdkVersion:'(\d+)'", words, re.MULTILINE) == [
+        str(found.min_sdk)
+    ]
+    assert re.findall(r"^targetSdkVersion:'(\d+)'", words, re.MULTILINE) == [
+        str(found.target_sdk)
+    ]
     assert (
         tuple(re.findall(r"^uses-permission: name='([^']+)'", words, re.MULTILINE))
         == found.permissions
@@ -322,4 +400,6 @@ def test_aapt2_reads_the_same_facts(tmp_path: Path, build: Build) -> None:
     assert "uses-feature-not-required: name='android.hardware.nfc'" in words
     assert ("application-debuggable" in words) == found.debuggable == build.debuggable
     assert ("testOnly='-1'" in words) == found.test_only == build.test_only
-    assert re.findall(r"^native-code: '([^']+)'", words, re.MULTILINE) == list(found.native.abis)
+    assert re.findall(r"^native-code: '([^']+)'", words, re.MULTILINE) == list(
+        found.native.abis
+    )

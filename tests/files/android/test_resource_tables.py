@@ -52,7 +52,8 @@ def binary(data: bytes) -> list[TableValue]:
 def said(values: list[TableValue]) -> list[tuple[object, ...]]:
     """What is compared of values, in some order."""
     return sorted(
-        (one.resource, one.type, one.name, one.configuration, one.value) for one in values
+        (one.resource, one.type, one.name, one.configuration, one.value)
+        for one in values
     )
 
 
@@ -105,7 +106,9 @@ VALUES = {
 def test_a_value_says_the_same_in_both_encodings(value: bytes) -> None:
     table = proto_table({"thing": [resource(3, "hello", {b"": value})]})
     built = list(ProtoTable(table).values())
-    assert [(one.resource, one.type, one.name) for one in built] == [(0x7F010003, "thing", "hello")]
+    assert [(one.resource, one.type, one.name) for one in built] == [
+        (0x7F010003, "thing", "hello")
+    ]
     assert said(binary(binary_table(table))) == said(built)
 
 
@@ -113,7 +116,8 @@ def test_different_values_are_told_apart() -> None:
     table = proto_table(
         {
             "thing": [
-                resource(place, "x", {b"": value}) for place, value in enumerate(VALUES.values())
+                resource(place, "x", {b"": value})
+                for place, value in enumerate(VALUES.values())
             ]
         }
     )
@@ -143,7 +147,11 @@ CONFIGURATIONS = {
     "television": number(16, 4),
     "hidden-keys": number(20, 2) + number(22, 1),
     "keyboard": number(21, 2) + number(23, 3),
-    "screen": number(5, 1080) + number(6, 1920) + number(7, 360) + number(8, 640) + number(9, 600),
+    "screen": number(5, 1080)
+    + number(6, 1920)
+    + number(7, 360)
+    + number(8, 640)
+    + number(9, 600),
     "operator": number(1, 262) + number(2, 1),
     "system": number(24, 26),
     "grammar": number(26, 2),
@@ -169,21 +177,32 @@ def test_a_configuration_says_the_same_in_both_encodings() -> None:
     ],
     ids=["default", "three-letters", "region", "night"],
 )
-def test_people_are_told_for_what_a_value_is(configuration: bytes, code: str, words: str) -> None:
-    table = proto_table({"string": [resource(0, "x", {configuration: item(text_item("x"))})]})
+def test_people_are_told_for_what_a_value_is(
+    configuration: bytes, code: str, words: str
+) -> None:
+    table = proto_table(
+        {"string": [resource(0, "x", {configuration: item(text_item("x"))})]}
+    )
     (value,) = ProtoTable(table).values()
-    assert (language(value.configuration), describe(value.configuration)) == (code, words)
+    assert (language(value.configuration), describe(value.configuration)) == (
+        code,
+        words,
+    )
 
 
 def test_a_feature_has_its_own_package() -> None:
-    table = proto_table({"string": [resource(0, "x", {b"": item(text_item("x"))})]}, "a.b.c", 0x7E)
+    table = proto_table(
+        {"string": [resource(0, "x", {b"": item(text_item("x"))})]}, "a.b.c", 0x7E
+    )
     served = BinaryTable(binary_table(table), EVERY_LAYOUT)
     assert [value.resource for value in served.values()] == [0x7E010000]
     assert served.packages == served.libraries == [(0x7E, "a.b.c")]
 
 
 def test_a_text_that_no_pool_can_hold_is_what_aapt2_writes_instead() -> None:
-    table = proto_table({"string": [resource(0, "x", {b"": item(text_item("x" * 0x8000))})]})
+    table = proto_table(
+        {"string": [resource(0, "x", {b"": item(text_item("x" * 0x8000))})]}
+    )
     (value,) = ProtoTable(table).values()
     assert value.value == encode_text("STRING_TOO_LARGE")
 
@@ -202,7 +221,10 @@ def test_what_is_not_resolved_yet_is_another_reference() -> None:
         (table_of_type(struct.pack("<2I", 0, 0), 2, ENTRY), [0, 1]),
         (table_of_type(struct.pack("<2H", 7, 0), 1, ENTRY, flags=1), [7]),
         (table_of_type(struct.pack("<3H", 0xFFFF, 0xFFFF, 0), 3, ENTRY, flags=2), [2]),
-        (table_of_type(struct.pack("<2H", 0, 2), 2, COMPACT + COMPACT, flags=2), [0, 1]),
+        (
+            table_of_type(struct.pack("<2H", 0, 2), 2, COMPACT + COMPACT, flags=2),
+            [0, 1],
+        ),
     ],
     ids=["offsets", "shared", "sparse", "short-offsets", "compact"],
 )
@@ -298,14 +320,23 @@ def test_a_damaged_table_is_unreadable(data: bytes, reason: str) -> None:
         (proto_table({"s": [resource(0, "x", {b"": b""})]}), "damaged"),
         (proto_table({"s": [resource(0, "x", {b"": item(b"")})]}), "unknown kind"),
         (
-            proto_table({"s": [resource(0, "x", {b"": item(field(1, field(3, b"a:b/c")))})]}),
+            proto_table(
+                {"s": [resource(0, "x", {b"": item(field(1, field(3, b"a:b/c")))})]}
+            ),
             "by its name alone",
         ),
         (
-            proto_table({"s": [resource(0, "x", {locale("x-y-z"): item(text_item("x"))})]}),
+            proto_table(
+                {"s": [resource(0, "x", {locale("x-y-z"): item(text_item("x"))})]}
+            ),
             "language",
         ),
-        (proto_table({"s": [resource(0, "x", {number(40, 1): item(text_item("x"))})]}), "device"),
+        (
+            proto_table(
+                {"s": [resource(0, "x", {number(40, 1): item(text_item("x"))})]}
+            ),
+            "device",
+        ),
         (proto_table({"s": [resource(0, "x", {}) + field(8, b"")]}), "feature flag"),
     ],
     ids=["damaged", "no-value", "no-item", "name", "language", "device", "flag"],
@@ -325,7 +356,9 @@ def test_types_that_only_builds_need_are_left_out() -> None:
 
 def pool(offsets: list[int], strings: bytes) -> bytes:
     start = 28 + 4 * len(offsets)
-    header = struct.pack("<2H6I", 1, 28, start + len(strings), len(offsets), 0, 256, start, 0)
+    header = struct.pack(
+        "<2H6I", 1, 28, start + len(strings), len(offsets), 0, 256, start, 0
+    )
     return header + struct.pack(f"<{len(offsets)}I", *offsets) + strings
 
 
@@ -380,7 +413,9 @@ def test_the_parts_of_a_table_are_counted() -> None:
     data = struct.pack("<2H2I", 2, 12, len(parts) + 12, 1) + parts
     package = struct.pack("<2HI", 0x0200, 288, 288 + len(parts)) + bytes(280) + parts
     pool = string_pool([])
-    nested = struct.pack("<2H2I", 2, 12, 12 + len(pool) + len(package), 1) + pool + package
+    nested = (
+        struct.pack("<2H2I", 2, 12, 12 + len(pool) + len(package), 1) + pool + package
+    )
     with pytest.raises(UnreadableTable, match="parts"):
         binary(nested)
     with pytest.raises(UnreadableTable, match="damaged"):

@@ -48,7 +48,13 @@ from uploader.files.android.code_transparency import IN_BUNDLE
 from uploader.files.android.compiled_xml import Documents, Element
 from uploader.files.android.manifest_merge import DISTRIBUTION
 from uploader.files.android.protobuf import ProtoReader
-from uploader.files.android.served import MAX_ALIKE, MAX_APKS, MAX_FINDINGS, Verdict, compare
+from uploader.files.android.served import (
+    MAX_ALIKE,
+    MAX_APKS,
+    MAX_FINDINGS,
+    Verdict,
+    compare,
+)
 from uploader.files.android.served_files import Tables
 
 ACTIVITY = component("activity", "com.example.app.Main")
@@ -79,7 +85,9 @@ SPLIT_BASE = {"0x0101064e": "text:base__abi,base__density"}
 BASE = apk("base.apk", manifest(ACTIVITY, **SPLIT_BASE), BASE_ENTRIES)
 
 
-def configuration(suffix: str, entries: Mapping[str, bytes], *components: Element) -> File:
+def configuration(
+    suffix: str, entries: Mapping[str, bytes], *components: Element
+) -> File:
     """The APK of a configuration of the base."""
     root = manifest(*components, split=f"text:config.{suffix}", configForSplit="text:")
     root.children[0].attributes["0x0101000c"] = "12:00000000"
@@ -111,7 +119,9 @@ def test_a_change_behind_very_many_findings_is_a_change() -> None:
     """However many entries of no account an APK has before it."""
     padding = {f"META-INF/{number}.SF": b"" for number in range(MAX_FINDINGS)}
     changed = {**padding, **BASE_ENTRIES, "classes.dex": b"dex\n035 other"}
-    verdict = compare(AAB, (apk("base.apk", manifest(ACTIVITY, **SPLIT_BASE), changed), ARM, HDPI))
+    verdict = compare(
+        AAB, (apk("base.apk", manifest(ACTIVITY, **SPLIT_BASE), changed), ARM, HDPI)
+    )
     assert verdict.left_out
     assert verdict.served == "changed"
 
@@ -133,11 +143,15 @@ def test_one_changed_bit_is_a_change(entry: str, bit: int) -> None:
 
 def test_a_changed_library_is_a_change() -> None:
     changed = ARM.with_entries({"lib/arm64-v8a/liba.so": b"ELF arn"})
-    assert states(compare(AAB, (BASE, changed, HDPI))) == {"lib/arm64-v8a/liba.so": "changed"}
+    assert states(compare(AAB, (BASE, changed, HDPI))) == {
+        "lib/arm64-v8a/liba.so": "changed"
+    }
 
 
 def test_compiled_xml_is_compared_by_what_it_says() -> None:
-    other = Element("layout", {VALUE: "01:7f010002"}, [Element("text", {}, text="Hello")])
+    other = Element(
+        "layout", {VALUE: "01:7f010002"}, [Element("text", {}, text="Hello")]
+    )
     changed = BASE.with_entries({"res/layout/main.xml": binary_xml(other)})
     assert states(compare(AAB, (changed, ARM))) == {"res/layout/main.xml": "changed"}
 
@@ -151,7 +165,9 @@ def test_what_every_device_needs_is_missing_where_no_apk_has_it(entry: str) -> N
 
 def test_a_split_without_its_library_lacks_it() -> None:
     empty = ARM.with_entries({"lib/arm64-v8a/liba.so": None})
-    assert states(compare(AAB, (BASE, empty))) == {"base/lib/arm64-v8a/liba.so": "missing"}
+    assert states(compare(AAB, (BASE, empty))) == {
+        "base/lib/arm64-v8a/liba.so": "missing"
+    }
 
 
 @pytest.mark.parametrize("number", [2, 17])
@@ -160,7 +176,9 @@ def test_a_split_with_a_number_in_its_name_is_for_the_same_devices(number: int) 
     full = configuration(f"arm64_v8a_{number}", {"lib/arm64-v8a/liba.so": b"ELF arm"})
     assert compare(AAB, (BASE, full)).served == "same"
     empty = full.with_entries({"lib/arm64-v8a/liba.so": None})
-    assert states(compare(AAB, (BASE, empty))) == {"base/lib/arm64-v8a/liba.so": "missing"}
+    assert states(compare(AAB, (BASE, empty))) == {
+        "base/lib/arm64-v8a/liba.so": "missing"
+    }
 
 
 @pytest.mark.parametrize(
@@ -182,7 +200,9 @@ def test_a_split_has_a_name_that_bundletool_makes(name: str, served: str) -> Non
 
 
 def test_a_standalone_apk_without_any_library_lacks_them() -> None:
-    fused = component("meta-data", "com.android.dynamic.apk.fused.modules", **{VALUE: "text:base"})
+    fused = component(
+        "meta-data", "com.android.dynamic.apk.fused.modules", **{VALUE: "text:base"}
+    )
     whole = apk("standalone.apk", manifest(ACTIVITY, fused), BASE_ENTRIES)
     assert set(states(compare(AAB, (whole,))).values()) == {"missing"}
     complete = whole.with_entries({"lib/arm64-v8a/liba.so": b"ELF arm"})
@@ -190,7 +210,9 @@ def test_a_standalone_apk_without_any_library_lacks_them() -> None:
 
 
 UNIVERSAL = ("universal.apk",)
-WHOLE = component("meta-data", "com.android.dynamic.apk.fused.modules", **{VALUE: "text:base"})
+WHOLE = component(
+    "meta-data", "com.android.dynamic.apk.fused.modules", **{VALUE: "text:base"}
+)
 EVERYTHING = {
     **BASE_ENTRIES,
     "lib/arm64-v8a/liba.so": b"ELF arm",
@@ -223,9 +245,15 @@ def test_the_universal_apk_has_the_files_of_every_device(entry: str) -> None:
     assert states(compare(aab, (lacking,), UNIVERSAL)) == {f"base/{entry}": "missing"}
 
 
-@pytest.mark.parametrize(("include", "served"), [("true", "changed"), ("false", "same")])
-def test_the_universal_apk_has_the_modules_that_are_fused(include: str, served: str) -> None:
-    fusing = Element(f"{DISTRIBUTION}fusing", {f"{DISTRIBUTION}include": f"text:{include}"})
+@pytest.mark.parametrize(
+    ("include", "served"), [("true", "changed"), ("false", "same")]
+)
+def test_the_universal_apk_has_the_modules_that_are_fused(
+    include: str, served: str
+) -> None:
+    fusing = Element(
+        f"{DISTRIBUTION}fusing", {f"{DISTRIBUTION}include": f"text:{include}"}
+    )
     feature = manifest(split="text:extra", **FEATURE_MARK)
     feature.children.insert(0, Element(f"{DISTRIBUTION}module", {}, [fusing]))
     files = {**CODE, "extra/dex/classes.dex": b"dex extra"}
@@ -234,7 +262,9 @@ def test_the_universal_apk_has_the_modules_that_are_fused(include: str, served: 
     whole = apk("universal.apk", manifest(ACTIVITY, WHOLE), entries)
     verdict = compare(aab, (whole,), UNIVERSAL)
     assert verdict.served == served
-    assert (states(verdict) == {"extra/dex/classes.dex": "missing"}) == (served == "changed")
+    assert (states(verdict) == {"extra/dex/classes.dex": "missing"}) == (
+        served == "changed"
+    )
 
 
 @pytest.mark.parametrize(
@@ -255,14 +285,22 @@ def test_what_the_bundle_has_not_is_added(entry: str) -> None:
 
 
 def test_what_google_play_adds_by_rule_is_no_change() -> None:
-    added = {"stamp-cert-sha256": bytes(32), "res/xml/splits0.xml": binary_xml(list_of_splits())}
+    added = {
+        "stamp-cert-sha256": bytes(32),
+        "res/xml/splits0.xml": binary_xml(list_of_splits()),
+    }
     verdict = compare(AAB, (BASE.with_entries(added), ARM, HDPI))
-    assert (verdict.served, states(verdict)) == ("same", dict.fromkeys(added, "by-rule"))
+    assert (verdict.served, states(verdict)) == (
+        "same",
+        dict.fromkeys(added, "by-rule"),
+    )
 
 
 def list_of_splits(**attributes: str) -> Element:
     """The list that tells which split has German, with an entry that has more attributes."""
-    entry = Element("entry", {"key": "text:de", "split": "text:config.de", **attributes})
+    entry = Element(
+        "entry", {"key": "text:de", "split": "text:config.de", **attributes}
+    )
     module = Element("module", {"name": "text:"}, [Element("language", {}, [entry])])
     return Element("splits", {}, [module])
 
@@ -284,7 +322,9 @@ def list_of_locales(**attributes: str) -> Element:
     ],
     ids=["attribute", "split", "language", "module", "twice", "text"],
 )
-def test_a_list_of_splits_that_bundletool_does_not_write_is_added(root: Element) -> None:
+def test_a_list_of_splits_that_bundletool_does_not_write_is_added(
+    root: Element,
+) -> None:
     added = {"res/xml/splits0.xml": binary_xml(root)}
     verdict = compare(AAB, (BASE.with_entries(added), ARM, HDPI))
     assert states(verdict) == {"res/xml/splits0.xml": "added"}
@@ -300,7 +340,9 @@ def test_a_list_of_splits_that_bundletool_does_not_write_is_added(root: Element)
     ],
     ids=["language", "script", "more", "no-locale"],
 )
-def test_the_list_of_locales_has_nothing_else(attributes: dict[str, str], state: str) -> None:
+def test_the_list_of_locales_has_nothing_else(
+    attributes: dict[str, str], state: str
+) -> None:
     added = {"res/xml/locales_config.xml": binary_xml(list_of_locales(**attributes))}
     verdict = compare(AAB, (BASE.with_entries(added), ARM, HDPI))
     assert states(verdict) == {"res/xml/locales_config.xml": state}
@@ -322,7 +364,9 @@ def signed(change: Mapping[str, bytes]) -> Verdict:
     with zipfile.ZipFile(BASE.reader()) as archive:
         entries = [(name, archive.read(name)) for name in archive.namelist()]
     complete = BASE.with_entries({**dict(jar_signature(entries)), **change})
-    return compare(AAB, (replace(BASE, data=signed_apk(complete.data, {V2: RELEASE})), ARM, HDPI))
+    return compare(
+        AAB, (replace(BASE, data=signed_apk(complete.data, {V2: RELEASE})), ARM, HDPI)
+    )
 
 
 LIST = "META-INF/MANIFEST.MF"
@@ -341,14 +385,27 @@ def test_a_jar_signature_is_added_by_rule() -> None:
     [
         {LIST: b"dex\n035 payload"},
         {LIST: b"Manifest-Version: 1.0\r\nPayload: code\r\n\r\n"},
-        {LIST: b"Manifest-Version: 1.0\r\n\r\nName: classes.dex\r\nSHA-256-Digest: AA==\r\n\r\n"},
-        {LIST: b"Manifest-Version: 1.0\r\n\r\nName: other\r\nSHA-256-Digest: AA==\r\n\r\n"},
+        {
+            LIST: b"Manifest-Version: 1.0\r\n\r\nName: classes.dex\r\nSHA-256-Digest: AA==\r\n\r\n"
+        },
+        {
+            LIST: b"Manifest-Version: 1.0\r\n\r\nName: other\r\nSHA-256-Digest: AA==\r\n\r\n"
+        },
         {FILE: b"Signature-Version: 1.0\r\nPayload: code\r\n\r\n"},
         {FILE: b"Signature-Version: 1.0\r\nSHA-256-Digest-Manifest: AA==\r\n\r\n"},
         {"META-INF/OTHER.EC": b"dex\n035 payload"},
         {"META-INF/OTHER.SF": b"dex\n035 payload"},
     ],
-    ids=["no-list", "attribute", "digest", "name", "of-file", "of-list", "block", "file"],
+    ids=[
+        "no-list",
+        "attribute",
+        "digest",
+        "name",
+        "of-file",
+        "of-list",
+        "block",
+        "file",
+    ],
 )
 def test_what_is_no_jar_signature_is_unverified(change: Mapping[str, bytes]) -> None:
     verdict = signed(change)
@@ -366,7 +423,10 @@ def test_a_block_with_another_certificate_is_unverified() -> None:
 def test_what_may_be_made_anew_is_unverified() -> None:
     made = {"assets/dexopt/baseline.prof": b"profile"}
     verdict = compare(AAB, (BASE.with_entries(made), ARM, HDPI))
-    assert (verdict.served, states(verdict)) == ("unverified", dict.fromkeys(made, "unverified"))
+    assert (verdict.served, states(verdict)) == (
+        "unverified",
+        dict.fromkeys(made, "unverified"),
+    )
 
 
 # Assets for some devices
@@ -388,7 +448,9 @@ def assets_table(folders: Mapping[str, int]) -> bytes:
     """
     table = b""
     for folder, targeting in folders.items():
-        table += field(1, field(1, f"assets/{folder}".encode()) + field(2, field(targeting, b"")))
+        table += field(
+            1, field(1, f"assets/{folder}".encode()) + field(2, field(targeting, b""))
+        )
     return table
 
 
@@ -405,7 +467,9 @@ def with_settings(aab: File, *settings: bytes) -> File:
     return aab.with_entries({"BundleConfig.pb": config})
 
 
-def with_assets(assets: Mapping[str, bytes], folders: Mapping[str, int], *settings: bytes) -> File:
+def with_assets(
+    assets: Mapping[str, bytes], folders: Mapping[str, int], *settings: bytes
+) -> File:
     built = {f"base/assets/{name}": content for name, content in assets.items()}
     aab = AAB.with_entries({**built, "base/assets.pb": assets_table(folders)})
     return with_settings(aab, *settings)
@@ -422,7 +486,9 @@ ASTC = configuration("astc", {"assets/t/a": b"astc a", "assets/t/b": b"astc b"})
 
 def test_targeted_assets_lose_their_suffix() -> None:
     assert compare(STRIPPED, (*PHONE, ASTC)).served == "same"
-    others = configuration("other_tcf", {"assets/t/a": b"any a", "assets/t/b": b"any b"})
+    others = configuration(
+        "other_tcf", {"assets/t/a": b"any a", "assets/t/b": b"any b"}
+    )
     assert compare(STRIPPED, (*PHONE, others)).served == "same"
 
 
@@ -461,13 +527,19 @@ def test_an_apk_for_all_devices_has_the_default_folder() -> None:
     }
 
 
-def test_an_apk_for_all_devices_has_every_folder_where_the_bundle_names_no_default() -> None:
+def test_an_apk_for_all_devices_has_every_folder_where_the_bundle_names_no_default() -> (
+    None
+):
     aab = with_assets(TEXTURES, dict.fromkeys(("t#tcf_astc", "t#tcf_etc2", "t"), 3))
     all_textures = {f"assets/{name}": content for name, content in TEXTURES.items()}
-    whole = apk("universal.apk", manifest(ACTIVITY, WHOLE), {**EVERYTHING_BUILT, **all_textures})
+    whole = apk(
+        "universal.apk", manifest(ACTIVITY, WHOLE), {**EVERYTHING_BUILT, **all_textures}
+    )
     assert compare(aab, (whole,), UNIVERSAL).served == "same"
     lacking = whole.with_entries({"assets/t#tcf_astc/a": None})
-    assert states(compare(aab, (lacking,), UNIVERSAL)) == {"base/assets/t#tcf_astc/a": "missing"}
+    assert states(compare(aab, (lacking,), UNIVERSAL)) == {
+        "base/assets/t#tcf_astc/a": "missing"
+    }
 
 
 # Names beyond ASCII
@@ -522,21 +594,28 @@ ABI, DENSITY, LANGUAGE = 1, 2, 3
 
 @pytest.mark.parametrize("kind", ["base", "standalone"])
 @pytest.mark.parametrize(
-    ("entry", "dimension"), list(zip(RESOURCES, (ABI, DENSITY, LANGUAGE), strict=True)), ids=str
+    ("entry", "dimension"),
+    list(zip(RESOURCES, (ABI, DENSITY, LANGUAGE), strict=True)),
+    ids=str,
 )
-def test_what_is_not_split_is_in_the_main_apk(kind: str, entry: str, dimension: int) -> None:
+def test_what_is_not_split_is_in_the_main_apk(
+    kind: str, entry: str, dimension: int
+) -> None:
     aab = with_settings(
         AAB.with_entries({"base/res/raw-de/words.txt": b"Worte"}),
         *(split_setting(one, negate=True) for one in (ABI, DENSITY, LANGUAGE)),
     )
     root = manifest(ACTIVITY) if kind == "base" else manifest(ACTIVITY, WHOLE)
-    entries = {name: content for name, content in EVERYTHING.items() if name != "res/aB.png"}
+    entries = {
+        name: content for name, content in EVERYTHING.items() if name != "res/aB.png"
+    }
     main = apk("base.apk", root, entries)
     assert compare(aab, (main,)).served == "same"
     lacking = main.with_entries({entry: None})
     assert states(compare(aab, (lacking,))) == {f"base/{entry}": "missing"}
     split = with_settings(
-        AAB.with_entries({"base/res/raw-de/words.txt": b"Worte"}), split_setting(dimension)
+        AAB.with_entries({"base/res/raw-de/words.txt": b"Worte"}),
+        split_setting(dimension),
     )
     if kind == "base":
         assert compare(split, (lacking,)).served == "same"
@@ -545,34 +624,56 @@ def test_what_is_not_split_is_in_the_main_apk(kind: str, entry: str, dimension: 
 def test_whole_apks_may_have_settings_of_their_own() -> None:
     """Without libraries for 64 bits, and for all ABIs though there are splits for each."""
     optimizations = field(2, field(4, split_setting(ABI, negate=True) + number(2, 1)))
-    aab = AAB.with_entries({"BundleConfig.pb": field(1, field(2, b"1.18.0")) + optimizations})
+    aab = AAB.with_entries(
+        {"BundleConfig.pb": field(1, field(2, b"1.18.0")) + optimizations}
+    )
     entries = {name: EVERYTHING[name] for name in BASE_ENTRIES}
     icon = {"res/drawable-hdpi/icon.png": PNG}
     whole = apk("whole.apk", manifest(ACTIVITY, WHOLE), {**entries, **icon})
     assert states(compare(aab, (whole,))) == {"base/lib/x86/liba.so": "missing"}
-    assert compare(aab, (whole.with_entries({"lib/x86/liba.so": b"ELF x86"}),)).served == "same"
+    assert (
+        compare(aab, (whole.with_entries({"lib/x86/liba.so": b"ELF x86"}),)).served
+        == "same"
+    )
 
 
 def test_languages_keep_their_suffix() -> None:
-    aab = with_assets(LANGUAGES, {"i18n#lang_de": 4, "i18n": 4}, split_setting(3, strips=True))
+    aab = with_assets(
+        LANGUAGES, {"i18n#lang_de": 4, "i18n": 4}, split_setting(3, strips=True)
+    )
     german = configuration("de", {"assets/i18n#lang_de/t": b"Zahle"})
     others = configuration("other_lang", {"assets/i18n/t": b"Pay"})
     assert compare(aab, (*PHONE, german, others)).served == "same"
     swapped = others.with_entries({"assets/i18n/t": b"Zahle"})
-    assert states(compare(aab, (*PHONE, german, swapped))) == {"assets/i18n/t": "changed"}
+    assert states(compare(aab, (*PHONE, german, swapped))) == {
+        "assets/i18n/t": "changed"
+    }
     lacking = others.with_entries({"assets/i18n/t": None})
     assert states(compare(aab, (*PHONE, lacking))) == {"base/assets/i18n/t": "missing"}
 
 
-@pytest.mark.parametrize("name", ["pay#old_1/t", "pay/t", "img/logo#v_2.png", "img/logo"])
-def test_assets_that_are_for_all_devices_keep_their_names_and_are_there(name: str) -> None:
+@pytest.mark.parametrize(
+    "name", ["pay#old_1/t", "pay/t", "img/logo#v_2.png", "img/logo"]
+)
+def test_assets_that_are_for_all_devices_keep_their_names_and_are_there(
+    name: str,
+) -> None:
     """A name alone makes no folder one for some devices, and that of a file never does."""
-    assets = {"pay#old_1/t": b"old", "pay/t": b"new", "img/logo#v_2.png": b"2", "img/logo": b"1"}
+    assets = {
+        "pay#old_1/t": b"old",
+        "pay/t": b"new",
+        "img/logo#v_2.png": b"2",
+        "img/logo": b"1",
+    }
     aab = with_assets(assets, {})
-    base = BASE.with_entries({f"assets/{one}": content for one, content in assets.items()})
+    base = BASE.with_entries(
+        {f"assets/{one}": content for one, content in assets.items()}
+    )
     assert compare(aab, (base, ARM, HDPI)).served == "same"
     lacking = base.with_entries({f"assets/{name}": None})
-    assert states(compare(aab, (lacking, ARM, HDPI))) == {f"base/assets/{name}": "missing"}
+    assert states(compare(aab, (lacking, ARM, HDPI))) == {
+        f"base/assets/{name}": "missing"
+    }
     swapped = base.with_entries({"assets/pay/t": b"old"})
     assert states(compare(aab, (swapped, ARM, HDPI))) == {"assets/pay/t": "changed"}
 
@@ -581,12 +682,16 @@ def test_assets_that_are_for_all_devices_keep_their_names_and_are_there(name: st
 
 
 def served_manifest(root: Element) -> Verdict:
-    return compare(AAB, (BASE.with_entries({"AndroidManifest.xml": binary_xml(root)}), ARM, HDPI))
+    return compare(
+        AAB, (BASE.with_entries({"AndroidManifest.xml": binary_xml(root)}), ARM, HDPI)
+    )
 
 
 def test_what_google_play_writes_into_a_manifest_is_no_change() -> None:
     stamp = component(
-        "meta-data", "com.android.stamp.type", **{VALUE: "text:STAMP_TYPE_DISTRIBUTION_APK"}
+        "meta-data",
+        "com.android.stamp.type",
+        **{VALUE: "text:STAMP_TYPE_DISTRIBUTION_APK"},
     )
     required = component(
         "meta-data", "com.android.vending.splits.required", **{VALUE: "12:00000001"}
@@ -621,14 +726,18 @@ def test_a_manifest_whose_attributes_have_other_names_is_a_change() -> None:
     renamed = binary_xml(manifest(ACTIVITY, **SPLIT_BASE)).replace(
         "name".encode("utf-16-le"), "nome".encode("utf-16-le")
     )
-    verdict = compare(AAB, (BASE.with_entries({"AndroidManifest.xml": renamed}), ARM, HDPI))
+    verdict = compare(
+        AAB, (BASE.with_entries({"AndroidManifest.xml": renamed}), ARM, HDPI)
+    )
     assert verdict.served == "changed"
     assert "a name is not the bundle's: 0x01010003" in verdict.findings[0].why
 
 
 def test_a_configuration_that_declares_something_is_a_change() -> None:
     armed = configuration("hdpi", {}, component("receiver", "com.evil.Spy"))
-    assert states(compare(AAB, (BASE, ARM, armed))) == {"AndroidManifest.xml": "changed"}
+    assert states(compare(AAB, (BASE, ARM, armed))) == {
+        "AndroidManifest.xml": "changed"
+    }
 
 
 def test_apks_of_another_version_are_refused() -> None:
@@ -642,7 +751,8 @@ def test_apks_of_another_version_are_refused() -> None:
 EXTRA = component("activity", "com.example.app.Extra")
 FEATURE = manifest(EXTRA, split="text:extra", **FEATURE_MARK)
 WITH_FEATURE = bundle(
-    {"base": manifest(ACTIVITY), "extra": FEATURE}, {**CODE, "extra/dex/classes.dex": b"dex extra"}
+    {"base": manifest(ACTIVITY), "extra": FEATURE},
+    {**CODE, "extra/dex/classes.dex": b"dex extra"},
 )
 FUSED = component(
     "meta-data", "com.android.dynamic.apk.fused.modules", **{VALUE: "text:base,extra"}
@@ -653,7 +763,9 @@ MERGED = manifest(ACTIVITY, FEATURE.children[0].children[0], FUSED)
 
 def test_a_feature_is_compared_with_its_module() -> None:
     base = apk(
-        "base.apk", manifest(ACTIVITY, **SPLIT_BASE), {"classes.dex": CODE["base/dex/classes.dex"]}
+        "base.apk",
+        manifest(ACTIVITY, **SPLIT_BASE),
+        {"classes.dex": CODE["base/dex/classes.dex"]},
     )
     extra = apk("split_extra.apk", FEATURE, {"classes.dex": b"dex extra"})
     assert compare(WITH_FEATURE, (base, extra)).served == "same"
@@ -662,32 +774,47 @@ def test_a_feature_is_compared_with_its_module() -> None:
 
 
 def test_a_feature_that_was_not_given_is_not_missing() -> None:
-    base = apk("base.apk", manifest(ACTIVITY), {"classes.dex": CODE["base/dex/classes.dex"]})
+    base = apk(
+        "base.apk", manifest(ACTIVITY), {"classes.dex": CODE["base/dex/classes.dex"]}
+    )
     assert compare(WITH_FEATURE, (base,)).served == "same"
 
 
 @pytest.mark.parametrize(("min_sdk", "served"), [(21, "changed"), (19, "unverified")])
-def test_merged_dex_files_of_old_devices_are_unverified(min_sdk: int, served: str) -> None:
+def test_merged_dex_files_of_old_devices_are_unverified(
+    min_sdk: int, served: str
+) -> None:
     sdk = Element("uses-sdk", {"0x0101020c": f"10:{min_sdk:08x}"})
     built = manifest(ACTIVITY)
     built.children.insert(0, sdk)
-    aab = bundle({"base": built, "extra": FEATURE}, {**CODE, "extra/dex/classes.dex": b"dex extra"})
+    aab = bundle(
+        {"base": built, "extra": FEATURE},
+        {**CODE, "extra/dex/classes.dex": b"dex extra"},
+    )
     root = replace(MERGED, children=[sdk, *MERGED.children])
     whole = apk("standalone.apk", root, {"classes.dex": b"merged"})
     assert compare(aab, (whole,)).served == served
 
 
 def test_fused_modules_have_their_dex_files_under_other_names() -> None:
-    entries = {"classes.dex": CODE["base/dex/classes.dex"], "classes2.dex": b"dex extra"}
+    entries = {
+        "classes.dex": CODE["base/dex/classes.dex"],
+        "classes2.dex": b"dex extra",
+    }
     whole = apk("universal.apk", MERGED, entries)
     assert compare(WITH_FEATURE, (whole,)).served == "same"
     lacking = whole.with_entries({"classes2.dex": None})
-    assert states(compare(WITH_FEATURE, (lacking,))) == {"extra/dex/classes.dex": "missing"}
+    assert states(compare(WITH_FEATURE, (lacking,))) == {
+        "extra/dex/classes.dex": "missing"
+    }
 
 
 def test_the_dex_files_of_the_base_keep_their_names_in_a_merged_apk() -> None:
     """Android takes the class of the first dex file that has it."""
-    entries = {"classes.dex": b"dex extra", "classes2.dex": CODE["base/dex/classes.dex"]}
+    entries = {
+        "classes.dex": b"dex extra",
+        "classes2.dex": CODE["base/dex/classes.dex"],
+    }
     verdict = compare(WITH_FEATURE, (apk("universal.apk", MERGED, entries),))
     assert states(verdict) == {"classes.dex": "changed"}
 
@@ -701,19 +828,32 @@ def test_only_modules_that_bundletool_merges_are_in_another_apk(
     """Into a base with splits it merges what every device has, and into a whole APK what is to be
     fused.
     """
-    fusing = Element(f"{DISTRIBUTION}fusing", {f"{DISTRIBUTION}include": f"text:{include}"})
-    when = Element(f"{DISTRIBUTION}delivery", {}, [Element(f"{DISTRIBUTION}{delivery}", {})])
+    fusing = Element(
+        f"{DISTRIBUTION}fusing", {f"{DISTRIBUTION}include": f"text:{include}"}
+    )
+    when = Element(
+        f"{DISTRIBUTION}delivery", {}, [Element(f"{DISTRIBUTION}{delivery}", {})]
+    )
     feature = replace(
-        FEATURE, children=[Element(f"{DISTRIBUTION}module", {}, [fusing, when]), *FEATURE.children]
+        FEATURE,
+        children=[
+            Element(f"{DISTRIBUTION}module", {}, [fusing, when]),
+            *FEATURE.children,
+        ],
     )
     files = {**CODE, "extra/dex/classes.dex": b"dex extra"}
     aab = bundle({"base": manifest(ACTIVITY), "extra": feature}, files)
     root = MERGED
     if name == "base.apk":
         root = replace(MERGED, attributes={**MERGED.attributes, **SPLIT_BASE})
-    entries = {"classes.dex": CODE["base/dex/classes.dex"], "classes2.dex": b"dex extra"}
+    entries = {
+        "classes.dex": CODE["base/dex/classes.dex"],
+        "classes2.dex": b"dex extra",
+    }
     verdict = compare(aab, (apk(name, root, entries),), UNIVERSAL)
-    is_merged = include == "true" if name == "universal.apk" else delivery == "install-time"
+    is_merged = (
+        include == "true" if name == "universal.apk" else delivery == "install-time"
+    )
     assert states(verdict) == ({} if is_merged else {"AndroidManifest.xml": "changed"})
 
 
@@ -733,7 +873,9 @@ def test_a_feature_may_be_a_standalone_apk_of_its_own() -> None:
 
 
 def test_a_split_of_no_module_is_added() -> None:
-    foreign = apk("split_evil.apk", manifest(split="text:evil"), {"classes.dex": b"dex evil"})
+    foreign = apk(
+        "split_evil.apk", manifest(split="text:evil"), {"classes.dex": b"dex evil"}
+    )
     verdict = compare(AAB, (*PHONE, foreign))
     assert states(verdict) == {"AndroidManifest.xml": "added", "classes.dex": "added"}
 
@@ -750,7 +892,10 @@ def test_automatic_protection_is_told_as_such() -> None:
         "assets/4UCWUbe2D5uL9vQP": b"bytecode",
     }
     verdict = compare(AAB, (BASE.with_entries(added), ARM, HDPI))
-    assert (verdict.served, states(verdict)) == ("protected", dict.fromkeys(added, "protected"))
+    assert (verdict.served, states(verdict)) == (
+        "protected",
+        dict.fromkeys(added, "protected"),
+    )
     assert len(verdict.protection) == 2
 
 
@@ -777,7 +922,9 @@ PERMISSION = component("uses-permission", "com.android.vending.CHECK_LICENSE")
 
 
 def protected(
-    *components: Element, wrapper: str = "com.pairip.application.Application", code: bool = True
+    *components: Element,
+    wrapper: str = "com.pairip.application.Application",
+    code: bool = True,
 ) -> Verdict:
     """The verdict on a base that begins with the wrapper and has these components, too."""
     root = manifest(ACTIVITY, *components, **SPLIT_BASE)
@@ -803,12 +950,18 @@ def test_a_manifest_that_names_the_wrapper_without_its_code_is_a_change() -> Non
 @pytest.mark.parametrize(
     "component",
     [
-        replace(LICENSE_ACTIVITY, attributes={**LICENSE_ACTIVITY.attributes, EXPORTED: "12:1"}),
+        replace(
+            LICENSE_ACTIVITY,
+            attributes={**LICENSE_ACTIVITY.attributes, EXPORTED: "12:1"},
+        ),
         replace(LICENSE_ACTIVITY, children=[Element("intent-filter", {})]),
         replace(LICENSE_ACTIVITY, name="activity-alias"),
         replace(
             LICENSE_PROVIDER,
-            attributes={**LICENSE_PROVIDER.attributes, AUTHORITIES: "text:com.example.app.data"},
+            attributes={
+                **LICENSE_PROVIDER.attributes,
+                AUTHORITIES: "text:com.example.app.data",
+            },
         ),
         component("activity", "com.pairip.Other", **PRIVATE),
         component("service", f"{LICENSE}.LicenseActivity", **PRIVATE),
@@ -828,13 +981,17 @@ def test_no_other_class_begins_like_protection() -> None:
 def test_a_permission_that_is_declared_is_none_of_protection() -> None:
     root = manifest(ACTIVITY, **SPLIT_BASE)
     root.children.append(replace(PERMISSION, name="permission"))
-    verdict = compare(AAB, (apk("base.apk", root, {**BASE_ENTRIES, **WRAPPED}), ARM, HDPI))
+    verdict = compare(
+        AAB, (apk("base.apk", root, {**BASE_ENTRIES, **WRAPPED}), ARM, HDPI)
+    )
     assert states(verdict)["AndroidManifest.xml"] == "changed"
 
 
 def test_new_code_without_the_wrapper_is_a_change() -> None:
     assert (
-        compare(AAB, (BASE.with_entries({"classes2.dex": b"dex new"}), ARM, HDPI)).served
+        compare(
+            AAB, (BASE.with_entries({"classes2.dex": b"dex new"}), ARM, HDPI)
+        ).served
         == "changed"
     )
 
@@ -847,7 +1004,9 @@ KEY = rsa.generate_private_key(65537, 2048)
 def certificate() -> bytes:
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Transparency")])
     day = datetime(2026, 1, 1, tzinfo=timezone.utc)
-    builder = x509.CertificateBuilder(name, name, KEY.public_key(), 1, day, day.replace(year=2050))
+    builder = x509.CertificateBuilder(
+        name, name, KEY.public_key(), 1, day, day.replace(year=2050)
+    )
     return builder.sign(KEY, SHA256()).public_bytes(Encoding.DER)
 
 
@@ -864,7 +1023,11 @@ def transparency(files: Mapping[str, bytes], algorithm: str = "RS256") -> bytes:
         {"path": path, "type": "DEX", "sha256": hashlib.sha256(content).hexdigest()}
         for path, content in files.items()
     ]
-    archived = {"type": "DEX", "bundletoolRepoPath": "archive/classes.dex", "sha256": "0" * 64}
+    archived = {
+        "type": "DEX",
+        "bundletoolRepoPath": "archive/classes.dex",
+        "sha256": "0" * 64,
+    }
     header = {"alg": algorithm, "x5c": [base64.b64encode(CERTIFICATE).decode()]}
     payload = {"version": 1, "codeRelatedFile": [*listed, archived]}
     signed = ".".join(encoded(json.dumps(part).encode()) for part in (header, payload))
@@ -872,7 +1035,9 @@ def transparency(files: Mapping[str, bytes], algorithm: str = "RS256") -> bytes:
     return f"{signed}.{encoded(signature)}".encode()
 
 
-LISTED = {name: data for name, data in BUILT.items() if "/dex/" in name or "/lib/" in name}
+LISTED = {
+    name: data for name, data in BUILT.items() if "/dex/" in name or "/lib/" in name
+}
 
 
 def test_code_transparency_holds() -> None:
@@ -888,14 +1053,20 @@ def test_code_transparency_tells_served_code_that_it_does_not_list() -> None:
     aab = AAB.with_entries({IN_BUNDLE: transparency(LISTED)})
     verdict = compare(aab, (BASE.with_entries(WRAPPED), ARM, HDPI))
     assert verdict.transparency is not None
-    assert verdict.transparency.unlisted == ("base.apk: classes.dex", "base.apk: classes2.dex")
+    assert verdict.transparency.unlisted == (
+        "base.apk: classes.dex",
+        "base.apk: classes2.dex",
+    )
 
 
 @pytest.mark.parametrize(
     ("signed", "problem"),
     [
         (transparency(CODE), "does not fit the bundle: base/lib/arm64-v8a/liba.so"),
-        (transparency({**LISTED, "base/dex/classes.dex": b"x"}), "base/dex/classes.dex"),
+        (
+            transparency({**LISTED, "base/dex/classes.dex": b"x"}),
+            "base/dex/classes.dex",
+        ),
         (transparency(LISTED)[:-8] + b"AAAAAAAA", "does not hold"),
         (transparency(LISTED, "none"), "another algorithm"),
         (b"no token", "can't be read"),
@@ -937,7 +1108,9 @@ def test_a_deep_manifest_is_refused() -> None:
 
 def test_two_entries_of_one_name_are_refused() -> None:
     data = bytearray(
-        make_zip({"AndroidManifest.xml": binary_xml(manifest()), "a.dex": b"", "b.dex": b""})
+        make_zip(
+            {"AndroidManifest.xml": binary_xml(manifest()), "a.dex": b"", "b.dex": b""}
+        )
     )
     twice = bytes(data).replace(b"b.dex", b"a.dex")
     with pytest.raises(InputError, match="twice"):
@@ -964,14 +1137,19 @@ def test_encodings_of_one_document_say_the_same() -> None:
 
 def test_a_dex_file_in_a_configuration_is_a_change() -> None:
     """The manifest of a configuration says that it has no code, so nothing would load it."""
-    moved = configuration("hdpi", {"res/drawable-hdpi/icon.png": PNG, "classes2.dex": b"dex\n035"})
+    moved = configuration(
+        "hdpi", {"res/drawable-hdpi/icon.png": PNG, "classes2.dex": b"dex\n035"}
+    )
     verdict = compare(AAB, (BASE, ARM, moved))
     assert states(verdict)["classes2.dex"] == "changed"
     assert verdict.served == "changed"
 
 
 def test_an_empty_library_beside_those_of_the_app_is_no_placeholder() -> None:
-    entries = {"lib/arm64-v8a/liba.so": b"ELF arm", "lib/armeabi/libplaceholder.so": b""}
+    entries = {
+        "lib/arm64-v8a/liba.so": b"ELF arm",
+        "lib/armeabi/libplaceholder.so": b"",
+    }
     verdict = compare(AAB, (BASE, configuration("arm64_v8a", entries), HDPI))
     assert states(verdict)["lib/armeabi/libplaceholder.so"] == "added"
 
@@ -979,7 +1157,9 @@ def test_an_empty_library_beside_those_of_the_app_is_no_placeholder() -> None:
 def test_an_empty_library_stands_for_an_abi_of_another_module() -> None:
     """In a base without libraries, and for no other ABI."""
     placeholder = {"lib/arm64-v8a/libplaceholder.so": b""}
-    base = apk("base.apk", manifest(ACTIVITY, **SPLIT_BASE), {**CODE_IN_APK, **placeholder})
+    base = apk(
+        "base.apk", manifest(ACTIVITY, **SPLIT_BASE), {**CODE_IN_APK, **placeholder}
+    )
     with_library = WITH_FEATURE.with_entries({"extra/lib/arm64-v8a/libx.so": b"ELF"})
     assert compare(with_library, (base,)).served == "same"
     assert compare(WITH_FEATURE, (base,)).served == "changed"
@@ -993,7 +1173,10 @@ def test_what_a_second_base_has_does_not_hide_what_the_first_lacks() -> None:
     for bases in ((BASE, lacking), (lacking, BASE)):
         verdict = compare(AAB, (*bases, ARM, HDPI))
         assert states(verdict) == {"base/assets/data.bin": "missing"}
-    assert compare(AAB, (BASE, replace(BASE, name="second.apk"), ARM, HDPI)).served == "same"
+    assert (
+        compare(AAB, (BASE, replace(BASE, name="second.apk"), ARM, HDPI)).served
+        == "same"
+    )
 
 
 def test_what_a_second_configuration_has_does_not_hide_what_the_first_lacks() -> None:
@@ -1007,13 +1190,20 @@ def test_very_many_apks_of_one_name_are_unverified() -> None:
     assert compare(AAB, (*bases, ARM, HDPI)).served == "unverified"
 
 
-REQUIRED = component("meta-data", "com.android.vending.splits.required", **{VALUE: "12:00000001"})
+REQUIRED = component(
+    "meta-data", "com.android.vending.splits.required", **{VALUE: "12:00000001"}
+)
 
 
 def test_an_apk_that_is_whole_can_not_claim_to_have_splits() -> None:
     """Its own libraries would not be missed."""
-    entries = {name: EVERYTHING[name] for name in EVERYTHING if not name.startswith("lib/")}
-    libraries = {"base/lib/arm64-v8a/liba.so": "missing", "base/lib/x86/liba.so": "missing"}
+    entries = {
+        name: EVERYTHING[name] for name in EVERYTHING if not name.startswith("lib/")
+    }
+    libraries = {
+        "base/lib/arm64-v8a/liba.so": "missing",
+        "base/lib/x86/liba.so": "missing",
+    }
     for root in (
         manifest(ACTIVITY, WHOLE, REQUIRED),
         manifest(ACTIVITY, WHOLE, REQUIRED, **SPLIT_BASE),
@@ -1025,7 +1215,10 @@ def test_an_apk_that_is_whole_can_not_claim_to_have_splits() -> None:
 def test_an_apk_that_is_known_to_be_whole_is_so_whatever_it_says() -> None:
     """Google Play lists what is whole."""
     root = manifest(*MERGED.children[0].children, REQUIRED, **SPLIT_BASE)
-    entries = {"classes.dex": CODE["base/dex/classes.dex"], "classes2.dex": b"dex extra"}
+    entries = {
+        "classes.dex": CODE["base/dex/classes.dex"],
+        "classes2.dex": b"dex extra",
+    }
     pretending = apk("standalone.apk", root, entries)
     assert states(compare(WITH_FEATURE, (pretending,), whole=("standalone.apk",))) == {
         "AndroidManifest.xml": "changed"
@@ -1034,7 +1227,10 @@ def test_an_apk_that_is_known_to_be_whole_is_so_whatever_it_says() -> None:
 
 def test_a_base_of_several_modules_that_names_no_splits_is_unverified() -> None:
     root = manifest(*MERGED.children[0].children, REQUIRED)
-    entries = {"classes.dex": CODE["base/dex/classes.dex"], "classes2.dex": b"dex extra"}
+    entries = {
+        "classes.dex": CODE["base/dex/classes.dex"],
+        "classes2.dex": b"dex extra",
+    }
     verdict = compare(WITH_FEATURE, (apk("base.apk", root, entries),))
     assert states(verdict) == {"AndroidManifest.xml": "unverified"}
 
@@ -1082,7 +1278,9 @@ def test_a_file_that_several_apks_have_is_decoded_once() -> None:
 
 def test_the_name_of_an_entry_is_kept_as_far_as_anybody_reads_it() -> None:
     entries = {**BASE_ENTRIES, f"assets/{'x' * 5000}": b"more"}
-    verdict = compare(AAB, (apk("base.apk", manifest(ACTIVITY, **SPLIT_BASE), entries), ARM, HDPI))
+    verdict = compare(
+        AAB, (apk("base.apk", manifest(ACTIVITY, **SPLIT_BASE), entries), ARM, HDPI)
+    )
     (entry,) = states(verdict)
     assert len(entry) == 1000
     assert verdict.served == "changed"

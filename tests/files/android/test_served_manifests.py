@@ -38,12 +38,16 @@ NOW = (1, 18, 1)
 SAME = ((), (), ())
 MAIN = component("activity", "com.example.app.Main")
 PAID = component("activity", "com.example.app.Paid", **{SPLIT_NAME: "text:paid"})
-PAID_ALIAS = component("activity-alias", "com.example.app.Alias", **{SPLIT_NAME: "text:paid"})
+PAID_ALIAS = component(
+    "activity-alias", "com.example.app.Alias", **{SPLIT_NAME: "text:paid"}
+)
 INSTANT = Element(f"{DISTRIBUTION}module", {f"{DISTRIBUTION}instant": "text:true"})
 
 
 def uses_sdk(minimum: int, *children: Element, **attributes: str) -> Element:
-    return Element("uses-sdk", {MIN_SDK: f"10:{minimum:08x}", **attributes}, list(children))
+    return Element(
+        "uses-sdk", {MIN_SDK: f"10:{minimum:08x}", **attributes}, list(children)
+    )
 
 
 def with_children(root: Element, *children: Element) -> Element:
@@ -53,10 +57,15 @@ def with_children(root: Element, *children: Element) -> Element:
 
 BASE = with_children(manifest(MAIN, PAID, PAID_ALIAS), uses_sdk(19))
 APP = {"base": BASE, "paid": manifest(split="text:paid")}
-INSTANT_APP = {"base": with_children(BASE, INSTANT), "paid": manifest(split="text:paid")}
+INSTANT_APP = {
+    "base": with_children(BASE, INSTANT),
+    "paid": manifest(split="text:paid"),
+}
 
 
-def differences(found: ManifestDifference) -> tuple[Sequence[str], Sequence[str], Sequence[str]]:
+def differences(
+    found: ManifestDifference,
+) -> tuple[Sequence[str], Sequence[str], Sequence[str]]:
     return found.changes, found.protection, found.unverified
 
 
@@ -92,14 +101,24 @@ def served_base(*components: Element, **attributes: str) -> Element:
 
 def test_bundletool_takes_split_names_out() -> None:
     plain = component("activity", "com.example.app.Paid")
-    assert of_base(with_children(manifest(MAIN, plain, PAID_ALIAS), uses_sdk(19))) == SAME
+    assert (
+        of_base(with_children(manifest(MAIN, plain, PAID_ALIAS), uses_sdk(19))) == SAME
+    )
 
 
 @pytest.mark.parametrize(
     "components",
     [
-        [replace(MAIN, attributes={**MAIN.attributes, SPLIT_NAME: "text:paid"}), PAID, PAID_ALIAS],
-        [MAIN, replace(PAID, attributes={**PAID.attributes, SPLIT_NAME: "text:no"}), PAID_ALIAS],
+        [
+            replace(MAIN, attributes={**MAIN.attributes, SPLIT_NAME: "text:paid"}),
+            PAID,
+            PAID_ALIAS,
+        ],
+        [
+            MAIN,
+            replace(PAID, attributes={**PAID.attributes, SPLIT_NAME: "text:no"}),
+            PAID_ALIAS,
+        ],
         [MAIN, PAID, component("activity-alias", "com.example.app.Alias")],
         [MAIN, component("activity", "com.example.app.Paid"), PAID, PAID_ALIAS],
     ],
@@ -127,7 +146,12 @@ def service(name: str, message: str) -> Element:
         [service("Push", "MESSAGE"), service("OldPush", "MESSAGE")],
         [component("uses-library", "a"), component("uses-library", "b")],
         [component("meta-data", "key", **{VALUE: f"text:{value}"}) for value in "12"],
-        [MAIN, component("activity-alias", "Alias", targetActivity="text:com.example.app.Main")],
+        [
+            MAIN,
+            component(
+                "activity-alias", "Alias", targetActivity="text:com.example.app.Main"
+            ),
+        ],
     ],
     ids=["services", "libraries", "metadata", "alias"],
 )
@@ -159,7 +183,9 @@ def test_a_text_without_the_one_beside_it_is_a_change() -> None:
 
 def test_what_bundletool_adds_may_be_anywhere() -> None:
     required = metadata(SPLITS_REQUIRED, "12:00000001")
-    served = manifest(MAIN, required, component("activity", "com.example.app.Paid"), PAID_ALIAS)
+    served = manifest(
+        MAIN, required, component("activity", "com.example.app.Paid"), PAID_ALIAS
+    )
     assert of_base(with_children(served, uses_sdk(19))) == SAME
 
 
@@ -179,7 +205,10 @@ def test_an_instant_app_loses_the_components_of_other_modules() -> None:
         (APP, served_base(**INSTANT_ROOT)),
         (INSTANT_APP, with_children(served_base(**{SANDBOX: "10:00000001"}), INSTANT)),
         (APP, with_children(manifest(MAIN), uses_sdk(19))),
-        (INSTANT_APP, with_children(manifest(PAID, **INSTANT_ROOT), INSTANT, uses_sdk(21))),
+        (
+            INSTANT_APP,
+            with_children(manifest(PAID, **INSTANT_ROOT), INSTANT, uses_sdk(21)),
+        ),
     ],
     ids=["no-instant-module", "another-version", "not-instant", "its-own-component"],
 )
@@ -222,7 +251,9 @@ def test_nothing_else_of_the_api_levels_changes(sdk: Element) -> None:
 @pytest.mark.parametrize(
     "served",
     [
-        served_base(**{SPLIT_TYPES: "text:", "0x0101064e": "text:base__abi,paid__module"}),
+        served_base(
+            **{SPLIT_TYPES: "text:", "0x0101064e": "text:base__abi,paid__module"}
+        ),
         served_base(metadata(SPLITS_LIST, "01:7f060000", RESOURCE)),
         served_base(metadata(SPLITS_REQUIRED, "12:00000001")),
     ],
@@ -268,9 +299,12 @@ def test_other_values_are_a_change(served: Element) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "is_same"), [("01:7f060001", True), ("01:7f060000", False), ("01:7f020000", False)]
+    ("value", "is_same"),
+    [("01:7f060001", True), ("01:7f060000", False), ("01:7f020000", False)],
 )
-def test_the_locales_are_those_of_the_list_that_was_made(value: str, is_same: bool) -> None:
+def test_the_locales_are_those_of_the_list_that_was_made(
+    value: str, is_same: bool
+) -> None:
     served = served_base()
     served.children[-1].attributes[LOCALE_CONFIG] = value
     assert (of_base(served) == SAME) == is_same
@@ -288,7 +322,12 @@ def configuration(*beside: Element, **attributes: str) -> Element:
 
 @pytest.mark.parametrize(
     ("module", "split"),
-    [("base", "paid"), ("base", "config."), ("base", "paid.config.de"), ("paid", "config.de")],
+    [
+        ("base", "paid"),
+        ("base", "config."),
+        ("base", "paid.config.de"),
+        ("paid", "config.de"),
+    ],
 )
 def test_a_configuration_has_the_name_of_one(module: str, split: str) -> None:
     owner = "" if module == "base" else module
@@ -309,10 +348,15 @@ def test_a_configuration_of_a_feature_says_of_which() -> None:
 
 @pytest.mark.parametrize(
     ("mark", "changes"),
-    [({"0x0101055b": "12:00000001"}, ()), ({}, ("manifest: isFeatureSplit is missing",))],
+    [
+        ({"0x0101055b": "12:00000001"}, ()),
+        ({}, ("manifest: isFeatureSplit is missing",)),
+    ],
     ids=["marked", "not-marked"],
 )
-def test_a_feature_says_that_it_is_one(mark: dict[str, str], changes: tuple[str, ...]) -> None:
+def test_a_feature_says_that_it_is_one(
+    mark: dict[str, str], changes: tuple[str, ...]
+) -> None:
     """Android takes a split without that mark for a configuration."""
     role = Role("feature", "paid", "paid", ("paid",), app=APP, bundletool=NOW)
     found = compare_module(manifest(split="text:paid", **mark), role, has_code=True)
@@ -360,7 +404,13 @@ ALL = metadata(FUSED_MODULES, "text:a,b,base")
 
 def of_whole(*components: Element) -> object:
     """What differs in the manifest of an APK of all modules."""
-    role = Role("standalone", modules=("base", "a", "b"), app=MERGED_APP, bundletool=NOW, lists={})
+    role = Role(
+        "standalone",
+        modules=("base", "a", "b"),
+        app=MERGED_APP,
+        bundletool=NOW,
+        lists={},
+    )
     return differences(compare_module(manifest(*components, ALL), role, has_code=True))
 
 
@@ -376,7 +426,12 @@ def test_a_merged_component_has_the_filters_of_all_modules() -> None:
         [BOTH, component("service", "B")],
         [BOTH, BOTH, activity("Extra"), component("service", "B")],
         [BOTH, component("service", "B"), activity("Extra")],
-        [BOTH, activity("Extra"), component("service", "B"), metadata(SPLITS_REQUIRED, "12:1")],
+        [
+            BOTH,
+            activity("Extra"),
+            component("service", "B"),
+            metadata(SPLITS_REQUIRED, "12:1"),
+        ],
     ],
     ids=["filter", "filters", "component", "twice", "order", "splits"],
 )
@@ -422,7 +477,12 @@ def delivered(*children: str, removable: bool = False) -> Element:
             Element(
                 "manifest",
                 {},
-                [Element(f"{DISTRIBUTION}module", {f"{DISTRIBUTION}onDemand": "text:true"})],
+                [
+                    Element(
+                        f"{DISTRIBUTION}module",
+                        {f"{DISTRIBUTION}onDemand": "text:true"},
+                    )
+                ],
             ),
             False,
         ),

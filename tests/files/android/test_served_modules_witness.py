@@ -60,7 +60,10 @@ def element(tag: str, /, *children: bytes, **attributes: str | int) -> bytes:
 
 
 def _element(
-    tag: str, children: Sequence[bytes], namespace: str, attributes: Mapping[str, str | int]
+    tag: str,
+    children: Sequence[bytes],
+    namespace: str,
+    attributes: Mapping[str, str | int],
 ) -> bytes:
     written = field(2, namespace.encode()) if namespace else b""
     written += field(3, tag.encode())
@@ -82,7 +85,9 @@ def manifest(min_sdk: int, split: str, *children: bytes) -> bytes:
     for prefix, uri in (("android", ANDROID), ("dist", DISTRIBUTION)):
         written += field(1, field(1, prefix.encode()) + field(2, uri.encode()))
     written += field(3, b"manifest")
-    written += attribute(ANDROID, "versionCode", 42) + attribute(ANDROID, "versionName", "1.0")
+    written += attribute(ANDROID, "versionCode", 42) + attribute(
+        ANDROID, "versionName", "1.0"
+    )
     written += attribute("", "package", PACKAGE)
     if split:
         written += attribute("", "split", split)
@@ -129,7 +134,10 @@ ASTC = 9  # a format of textures, in targeting.proto
 def features(min_sdk: int, *, instant: bool) -> dict[str, bytes]:
     """Features of every kind, which share a component."""
     modules: Mapping[str, tuple[bytes, list[bytes]]] = {
-        "always": (module(ALWAYS), [activity("Always", "x"), activity("Shared", "always")]),
+        "always": (
+            module(ALWAYS),
+            [activity("Always", "x"), activity("Shared", "always")],
+        ),
         "paid": (
             module(ON_DEMAND, instant=instant),
             [activity("Paid", "q", exported=True), activity("Shared", "paid")],
@@ -189,10 +197,17 @@ def bundle(version: str, optimizations: bytes, min_sdk: int, *, instant: bool) -
         beside.append(setting("module", instant=True))
     application = element("application", *components)
     files = {
-        "BundleConfig.pb": field(1, field(2, version.encode())) + field(2, optimizations),
-        "base/manifest/AndroidManifest.xml": manifest(min_sdk, "", *beside, application),
-        **bundle_contents(abis=("arm64-v8a",), densities=("mdpi", "xhdpi"), languages=("de",)),
-        "base/native.pb": field(1, field(1, b"lib/arm64-v8a") + field(2, field(1, number(1, 3)))),
+        "BundleConfig.pb": field(1, field(2, version.encode()))
+        + field(2, optimizations),
+        "base/manifest/AndroidManifest.xml": manifest(
+            min_sdk, "", *beside, application
+        ),
+        **bundle_contents(
+            abis=("arm64-v8a",), densities=("mdpi", "xhdpi"), languages=("de",)
+        ),
+        "base/native.pb": field(
+            1, field(1, b"lib/arm64-v8a") + field(2, field(1, number(1, 3)))
+        ),
         **features(min_sdk, instant=instant),
     }
     return File("app.aab", make_zip(files))
@@ -200,7 +215,9 @@ def bundle(version: str, optimizations: bytes, min_sdk: int, *, instant: bool) -
 
 NEVER_MERGE = field(4, number(3, 1))  # dex files: those of the specimens are none
 COLLAPSE = field(5, field(2, number(1, 1)))
-KEEP = field(5, field(2, number(1, 1) + field(2, field(1, b"string") + field(2, b"hello"))))
+KEEP = field(
+    5, field(2, number(1, 1) + field(2, field(1, b"string") + field(2, b"hello")))
+)
 KEEP_TYPE = field(5, field(2, number(1, 1) + field(4, b"xml")))
 SPARSE = field(5, number(1, 2))
 TEXTURES = field(1, field(1, number(1, 4)))  # splits for the formats of textures, too
@@ -229,11 +246,15 @@ TEXTURES = field(1, field(1, number(1, 4)))  # splits for the formats of texture
         "sparse",
     ],
 )
-def test_what_bundletool_makes_of_modules_is_the_same(built: File, tmp_path: Path) -> None:
+def test_what_bundletool_makes_of_modules_is_the_same(
+    built: File, tmp_path: Path
+) -> None:
     """Each variant, all variants together, and each APK that is whole."""
     apks = apks_of(built, tmp_path)
     instant = [apk for name, apk in apks.items() if name.startswith("instant/")]
-    others = {name: apk for name, apk in apks.items() if not name.startswith("instant/")}
+    others = {
+        name: apk for name, apk in apks.items() if not name.startswith("instant/")
+    }
     splits = [apk for name, apk in others.items() if name.startswith("splits/")]
     together = [*sets(others), splits]
     if instant:
@@ -275,7 +296,9 @@ def test_what_bundletool_makes_is_what_a_list_says(tmp_path: Path) -> None:
     for together in (splits, slices, [apks[UNIVERSAL]]):
         whole = [UNIVERSAL]
         verdict = compare(built, together, (UNIVERSAL,), whole=whole, listed=listed)
-        assert [finding for finding in verdict.findings if finding.state != "by-rule"] == []
+        assert [
+            finding for finding in verdict.findings if finding.state != "by-rule"
+        ] == []
         assert verdict.served == "same"
 
 
@@ -287,4 +310,6 @@ def listed_as(name: str) -> ListedApk:
     suffix = suffix.rpartition("_")[0] if suffix[-2:] in ("_2", "_3") else suffix
     main = "" if module == "base" else module
     split = main if suffix == "master" else f"{main}.config.{suffix}".lstrip(".")
-    return ListedApk("slice" if name.startswith("asset-slices/") else "split", module, split)
+    return ListedApk(
+        "slice" if name.startswith("asset-slices/") else "split", module, split
+    )

@@ -10,7 +10,12 @@ from dataclasses import replace
 
 import pytest
 
-from google_emulator.services.play.binary_table import Bag, Record, Styled, write_binary_table
+from google_emulator.services.play.binary_table import (
+    Bag,
+    Record,
+    Styled,
+    write_binary_table,
+)
 from google_emulator.specimens.manifests import field, number
 from tests.support.served_specimens import (
     FEATURE_MARK,
@@ -46,7 +51,10 @@ PNG = b"\x89PNG "
 GERMAN = locale("de")
 SERBIAN = locale("sr-Latn")
 PICTURES = {"hdpi": 240, "xhdpi": 320}
-ICONS = {dpi(one): item(file_item(f"res/mipmap-{name}/icon.png")) for name, one in PICTURES.items()}
+ICONS = {
+    dpi(one): item(file_item(f"res/mipmap-{name}/icon.png"))
+    for name, one in PICTURES.items()
+}
 TYPES: Mapping[str, Sequence[bytes]] = {
     "string": [
         resource(
@@ -91,18 +99,30 @@ AAB = bundle(
     {"base": manifest()},
     {"base/dex/classes.dex": DEX, "base/resources.pb": TABLE, **BUILT},
 )
-MAIN = [one for one in RECORDS if one.type != "drawable" and one.value not in ("Hallo", "Zdravo")]
+MAIN = [
+    one
+    for one in RECORDS
+    if one.type != "drawable" and one.value not in ("Hallo", "Zdravo")
+]
 SPLIT = {"0x0101064e": "text:base__density"}
-FUSED = component("meta-data", "com.android.dynamic.apk.fused.modules", **{VALUE: "text:base"})
+FUSED = component(
+    "meta-data", "com.android.dynamic.apk.fused.modules", **{VALUE: "text:base"}
+)
 
 
 def base(values: Sequence[Record], files: Mapping[str, bytes] = FILES) -> File:
     """The main APK with these values and files."""
-    entries = {"classes.dex": DEX, "resources.arsc": write_binary_table(values), **files}
+    entries = {
+        "classes.dex": DEX,
+        "resources.arsc": write_binary_table(values),
+        **files,
+    }
     return apk("base.apk", manifest(**SPLIT), entries)
 
 
-def split(suffix: str, values: Sequence[Record], files: Mapping[str, bytes] | None = None) -> File:
+def split(
+    suffix: str, values: Sequence[Record], files: Mapping[str, bytes] | None = None
+) -> File:
     """The APK of a configuration."""
     root = manifest(split=f"text:config.{suffix}", configForSplit="text:")
     root.children[0].attributes["0x0101000c"] = "12:00000000"
@@ -112,7 +132,11 @@ def split(suffix: str, values: Sequence[Record], files: Mapping[str, bytes] | No
 
 def whole(values: Sequence[Record], files: Mapping[str, bytes] = FILES | LOGOS) -> File:
     """The universal APK."""
-    entries = {"classes.dex": DEX, "resources.arsc": write_binary_table(values), **files}
+    entries = {
+        "classes.dex": DEX,
+        "resources.arsc": write_binary_table(values),
+        **files,
+    }
     return apk("universal.apk", manifest(FUSED), entries)
 
 
@@ -167,7 +191,9 @@ def reference(resource_id: int) -> bytes:
 
 
 BAGS: Mapping[str, bytes] = {
-    "array": entry_of(4, 1, *(field(3, text_item(text)) for text in ("one", "two", "three"))),
+    "array": entry_of(
+        4, 1, *(field(3, text_item(text)) for text in ("one", "two", "three"))
+    ),
     "style": entry_of(
         2,
         3,
@@ -176,21 +202,34 @@ BAGS: Mapping[str, bytes] = {
             for key in (0x7F010002, 0x7F010001)
         ),
     ),
-    "plurals": entry_of(5, 1, *(number(3, key) + field(4, text_item("x")) for key in (1, 2, 5))),
+    "plurals": entry_of(
+        5, 1, *(number(3, key) + field(4, text_item("x")) for key in (1, 2, 5))
+    ),
     "attribute": entry_of(
-        1, 4, *(field(3, reference(key)) + number(4, 7) for key in (0x7F010002, 0x7F010001))
+        1,
+        4,
+        *(field(3, reference(key)) + number(4, 7) for key in (0x7F010002, 0x7F010001)),
     ),
 }
 
 
 @pytest.mark.parametrize(
     ("kind", "served"),
-    [("array", "changed"), ("style", "changed"), ("plurals", "same"), ("attribute", "same")],
+    [
+        ("array", "changed"),
+        ("style", "changed"),
+        ("plurals", "same"),
+        ("attribute", "same"),
+    ],
 )
-def test_the_order_of_items_counts_where_it_means_something(kind: str, served: str) -> None:
+def test_the_order_of_items_counts_where_it_means_something(
+    kind: str, served: str
+) -> None:
     """Of an array, and of a style, which older devices search as a sorted list."""
     table = proto_table({kind: [resource(0, "x", {b"": BAGS[kind]})]})
-    aab = bundle({"base": manifest()}, {"base/dex/classes.dex": DEX, "base/resources.pb": table})
+    aab = bundle(
+        {"base": manifest()}, {"base/dex/classes.dex": DEX, "base/resources.pb": table}
+    )
     (value,) = records(table)
     assert compare(aab, [base([value], {})]).served == "same"
     assert isinstance(value.value, Bag)
@@ -206,17 +245,53 @@ def test_a_main_apk_alone_is_the_same() -> None:
 @pytest.mark.parametrize(
     ("record", "other", "why"),
     [
-        (HELLO, replace(HELLO, value="Hullo"), "string/hello (default) has another value"),
-        (HELLO, replace(HELLO, value=(1, 0x7F010001)), "string/hello (default) has another value"),
+        (
+            HELLO,
+            replace(HELLO, value="Hullo"),
+            "string/hello (default) has another value",
+        ),
+        (
+            HELLO,
+            replace(HELLO, value=(1, 0x7F010001)),
+            "string/hello (default) has another value",
+        ),
         (HELLO, replace(HELLO, name="hallo"), "string/hallo (default) was added"),
         (HELLO, replace(HELLO, type="text"), "was added"),
-        (HELLO, replace(HELLO, resource=0x7F010009), "string/hello (default) was added"),
-        (HELLO, replace(HELLO, value=Bag(0, ())), "string/hello (default) has another value"),
-        (STYLED, replace(STYLED, value="Hello"), "string/styled (default) has another value"),
-        (STYLED, replace(STYLED, value=Styled("Hello", (("b", 0, 2),))), "has another value"),
-        (STYLED, replace(STYLED, value=Styled("Hello", (("i", 0, 1),))), "has another value"),
-        (LIMIT, replace(LIMIT, value=(0x10, 8)), "integer/limit (default) has another value"),
-        (LIMIT, replace(LIMIT, value=(0x11, 7)), "integer/limit (default) has another value"),
+        (
+            HELLO,
+            replace(HELLO, resource=0x7F010009),
+            "string/hello (default) was added",
+        ),
+        (
+            HELLO,
+            replace(HELLO, value=Bag(0, ())),
+            "string/hello (default) has another value",
+        ),
+        (
+            STYLED,
+            replace(STYLED, value="Hello"),
+            "string/styled (default) has another value",
+        ),
+        (
+            STYLED,
+            replace(STYLED, value=Styled("Hello", (("b", 0, 2),))),
+            "has another value",
+        ),
+        (
+            STYLED,
+            replace(STYLED, value=Styled("Hello", (("i", 0, 1),))),
+            "has another value",
+        ),
+        (
+            LIMIT,
+            replace(LIMIT, value=(0x10, 8)),
+            "integer/limit (default) has another value",
+        ),
+        (
+            LIMIT,
+            replace(LIMIT, value=(0x11, 7)),
+            "integer/limit (default) has another value",
+        ),
     ],
     ids=[
         "text",
@@ -242,7 +317,10 @@ def test_another_value_is_a_change(record: Record, other: Record, why: str) -> N
 
 def test_another_package_is_a_change() -> None:
     others = [replace(one, package="com.evil") for one in RECORDS]
-    assert "package com.evil (0x7f) was added" in of_table(compare(AAB, [whole(others)])).why
+    assert (
+        "package com.evil (0x7f) was added"
+        in of_table(compare(AAB, [whole(others)])).why
+    )
 
 
 def test_a_library_that_the_bundle_does_not_name_is_a_change() -> None:
@@ -254,14 +332,23 @@ def test_a_library_that_the_bundle_does_not_name_is_a_change() -> None:
 
 def test_a_value_for_devices_that_the_bundle_has_none_for_is_a_change() -> None:
     night = records(
-        proto_table({"string": [resource(0, "hello", {number(17, 1): item(text_item("Hello"))})]})
+        proto_table(
+            {
+                "string": [
+                    resource(0, "hello", {number(17, 1): item(text_item("Hello"))})
+                ]
+            }
+        )
     )
     verdict = compare(AAB, [whole([*RECORDS, *night])])
     assert "was added for these devices" in of_table(verdict).why
 
 
 def test_only_the_first_changes_are_told() -> None:
-    others = [replace(HELLO, resource=0x7F010100 + index, name=f"x{index}") for index in range(50)]
+    others = [
+        replace(HELLO, resource=0x7F010100 + index, name=f"x{index}")
+        for index in range(50)
+    ]
     assert "and 40 more" in of_table(compare(AAB, [whole([*RECORDS, *others])])).why
 
 
@@ -278,9 +365,13 @@ def test_a_value_that_every_device_needs_is_missing(record: Record) -> None:
 
 
 def test_a_split_without_its_values_lacks_them() -> None:
-    assert "string/hello (de)" in of_table(compare(AAB, [base(MAIN), split("de", [])])).why
+    assert (
+        "string/hello (de)" in of_table(compare(AAB, [base(MAIN), split("de", [])])).why
+    )
     pictures = split("xhdpi", [])
-    assert "drawable/logo (320dpi)" in of_table(compare(AAB, [base(MAIN), pictures])).why
+    assert (
+        "drawable/logo (320dpi)" in of_table(compare(AAB, [base(MAIN), pictures])).why
+    )
 
 
 @pytest.mark.parametrize("text", ["Hallo", "Zdravo"])
@@ -291,7 +382,11 @@ def test_a_universal_apk_has_every_language(text: str) -> None:
 
 def test_a_standalone_apk_may_have_the_pictures_of_one_density() -> None:
     values = [one for one in RECORDS if one.value != "res/drawable-hdpi/logo.png"]
-    files = {path: data for path, data in (FILES | LOGOS).items() if "drawable-hdpi" not in path}
+    files = {
+        path: data
+        for path, data in (FILES | LOGOS).items()
+        if "drawable-hdpi" not in path
+    }
     verdict = compare(AAB, [whole(values, files)])
     assert (verdict.served, verdict.values_not_given) == ("same", 1)
 
@@ -315,21 +410,36 @@ def renamed(path: str) -> list[Record]:
 
 
 def test_a_file_may_have_another_path_if_its_content_is_the_same() -> None:
-    files = {path: data for path, data in (FILES | LOGOS).items() if path != "res/raw/words.txt"}
+    files = {
+        path: data
+        for path, data in (FILES | LOGOS).items()
+        if path != "res/raw/words.txt"
+    }
     values = renamed("res/aB.txt")
-    assert compare(AAB, [whole(values, {**files, "res/aB.txt": b"words"})]).served == "same"
+    assert (
+        compare(AAB, [whole(values, {**files, "res/aB.txt": b"words"})]).served
+        == "same"
+    )
     changed = compare(AAB, [whole(values, {**files, "res/aB.txt": b"werds"})])
-    assert (of_table(changed).entry, of_table(changed).state) == ("res/aB.txt", "changed")
+    assert (of_table(changed).entry, of_table(changed).state) == (
+        "res/aB.txt",
+        "changed",
+    )
 
 
 def test_a_resource_with_the_file_of_another_one_is_a_change() -> None:
     """Both files are the bundle's, and each would be found the same by its path."""
     verdict = compare(AAB, [whole(renamed("res/raw/more.txt"))])
-    assert (of_table(verdict).entry, of_table(verdict).state) == ("res/raw/more.txt", "changed")
+    assert (of_table(verdict).entry, of_table(verdict).state) == (
+        "res/raw/more.txt",
+        "changed",
+    )
 
 
 def test_a_path_outside_of_the_resources_is_a_change() -> None:
-    assert "has another value" in of_table(compare(AAB, [whole(renamed("assets/x"))])).why
+    assert (
+        "has another value" in of_table(compare(AAB, [whole(renamed("assets/x"))])).why
+    )
 
 
 # What is made by rule
@@ -340,7 +450,9 @@ LIST = Element(
     {},
     [Element("module", {"name": "text:"}, [Element("language", {}, [GERMAN_SPLIT])])],
 )
-MADE = Record(0x7F060000, "com.example.app", "xml", "splits0", bytes(60), "res/xml/splits0.xml")
+MADE = Record(
+    0x7F060000, "com.example.app", "xml", "splits0", bytes(60), "res/xml/splits0.xml"
+)
 
 
 def test_the_list_of_languages_is_added_by_rule() -> None:
@@ -412,7 +524,9 @@ def of_first(verdict: Verdict) -> str:
 
 
 ENTRY = struct.pack("<2HI", 8, 0, 0) + struct.pack("<H2BI", 8, 0, 3, 0)
-HELLO_TABLE = proto_table({"string": [resource(0, "hello", {b"": item(text_item("Hello"))})]})
+HELLO_TABLE = proto_table(
+    {"string": [resource(0, "hello", {b"": item(text_item("Hello"))})]}
+)
 SPARSE_HELLO = table_of_type(struct.pack("<2H", 0, 0), 1, ENTRY, flags=1)
 
 
@@ -437,7 +551,9 @@ def test_a_sparse_table_is_for_devices_that_can_read_it(
     files = {"base/dex/classes.dex": DEX, "base/resources.pb": HELLO_TABLE}
     settings = {"BundleConfig.pb": field(1, field(2, b"1.18.0")) + config}
     aab = bundle({"base": built}, files).with_entries(settings)
-    sparse = apk("universal.apk", root, {"classes.dex": DEX, "resources.arsc": SPARSE_HELLO})
+    sparse = apk(
+        "universal.apk", root, {"classes.dex": DEX, "resources.arsc": SPARSE_HELLO}
+    )
     assert compare(aab, [sparse]).served == served
 
 
@@ -463,13 +579,23 @@ def test_a_feature_has_its_own_values_and_no_others() -> None:
     root = manifest(split="text:extra")
     aab = bundle(
         {"base": manifest(), "extra": root},
-        {"base/dex/classes.dex": DEX, "base/resources.pb": TABLE, "extra/resources.pb": FEATURE}
+        {
+            "base/dex/classes.dex": DEX,
+            "base/resources.pb": TABLE,
+            "extra/resources.pb": FEATURE,
+        }
         | BUILT,
     )
     served = manifest(split="text:extra", **FEATURE_MARK)
-    own = apk("split_extra.apk", served, {"resources.arsc": write_binary_table(records(FEATURE))})
+    own = apk(
+        "split_extra.apk",
+        served,
+        {"resources.arsc": write_binary_table(records(FEATURE))},
+    )
     assert compare(aab, [base(MAIN), own]).served == "same"
-    foreign = apk("split_extra.apk", served, {"resources.arsc": write_binary_table([HELLO])})
+    foreign = apk(
+        "split_extra.apk", served, {"resources.arsc": write_binary_table([HELLO])}
+    )
     assert compare(aab, [base(MAIN), foreign]).served == "changed"
 
 
@@ -480,7 +606,11 @@ def test_a_feature_has_its_own_values_and_no_others() -> None:
     ("aab", "served", "why"),
     [
         (AAB, whole(RECORDS).with_entries({"resources.arsc": b"arsc"}), "is damaged"),
-        (AAB.with_entries({"base/resources.pb": b"\xff"}), whole(RECORDS), "is damaged"),
+        (
+            AAB.with_entries({"base/resources.pb": b"\xff"}),
+            whole(RECORDS),
+            "is damaged",
+        ),
         (
             AAB,
             whole(RECORDS).with_entries({"resources.arsc": bytes(MAX_TABLE + 1)}),
@@ -489,7 +619,9 @@ def test_a_feature_has_its_own_values_and_no_others() -> None:
     ],
     ids=["apk", "bundle", "large"],
 )
-def test_a_table_that_cannot_be_read_is_unverified(aab: File, served: File, why: str) -> None:
+def test_a_table_that_cannot_be_read_is_unverified(
+    aab: File, served: File, why: str
+) -> None:
     verdict = compare(aab, [served])
     assert (verdict.served, of_table(verdict).state) == ("unverified", "unverified")
     assert why in of_table(verdict).why

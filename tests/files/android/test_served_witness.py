@@ -29,7 +29,11 @@ from uploader.files.android.served import ApkReport, Verdict, compare
 
 pytestmark = pytest.mark.slow
 
-ABIS = {"armeabi-v7a": 2, "arm64-v8a": 3, "x86_64": 5}  # with their numbers in targeting.proto
+ABIS = {
+    "armeabi-v7a": 2,
+    "arm64-v8a": 3,
+    "x86_64": 5,
+}  # with their numbers in targeting.proto
 UNIVERSAL = "universal.apk"
 
 
@@ -40,7 +44,9 @@ def bundletool() -> Path:
     for folder in (package.submodule_search_locations or ()) if package else ():
         for jar in sorted(Path(folder).glob("data/jars/bundletool-all-*.jar")):
             return jar
-    pytest.skip("needs bundletool's jar as an independent witness: install codemagic-cli-tools")
+    pytest.skip(
+        "needs bundletool's jar as an independent witness: install codemagic-cli-tools"
+    )
 
 
 def native_libraries() -> bytes:
@@ -53,7 +59,9 @@ def native_libraries() -> bytes:
 
 
 @pytest.fixture(scope="module", params=[19, 24], ids=["old-devices", "new-devices"])
-def bundle(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def bundle(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
     """A bundle with everything that splits are made for, from the lowest API level on."""
     contents = bundle_contents(
         abis=tuple(ABIS), densities=("mdpi", "hdpi", "xxhdpi"), languages=("de", "fr")
@@ -102,10 +110,17 @@ def compared(bundle: Path, apks: dict[str, File]) -> list[Verdict]:
     return [compare(built, together, (UNIVERSAL,)) for together in sets(apks)]
 
 
-def test_what_bundletool_makes_is_never_changed(bundle: Path, made: dict[str, File]) -> None:
+def test_what_bundletool_makes_is_never_changed(
+    bundle: Path, made: dict[str, File]
+) -> None:
     assert len(made) > 10
     verdicts = compared(bundle, made)
-    findings = [one for verdict in verdicts for one in verdict.findings if one.state != "by-rule"]
+    findings = [
+        one
+        for verdict in verdicts
+        for one in verdict.findings
+        if one.state != "by-rule"
+    ]
     assert [one for one in findings if one.state != "unverified"] == []
     assert [one for one in findings if one.entry.startswith("META-INF/")] == []
     assert {verdict.served for verdict in verdicts} <= {"same", "unverified"}

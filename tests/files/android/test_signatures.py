@@ -11,7 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from google_emulator.specimens import Build, make_apk, make_bundle, manifest_axml, signature_writer
+from google_emulator.specimens import (
+    Build,
+    make_apk,
+    make_bundle,
+    manifest_axml,
+    signature_writer,
+)
 from google_emulator.specimens.signature_writer import (
     DEBUG,
     V2,
@@ -70,12 +76,23 @@ def test_an_apk_names_the_certificate_that_apksigner_tells(
     tmp_path: Path, schemes: tuple[int, ...]
 ) -> None:
     """By each scheme alone, and by all of them."""
-    target = 29 if schemes == (1,) else 36  # from 30 on, the scheme v1 alone is not enough
-    make_apk(tmp_path / "app.apk", PACKAGE, 7, "7.0", signed=False, build=Build(target_sdk=target))
+    target = (
+        29 if schemes == (1,) else 36
+    )  # from 30 on, the scheme v1 alone is not enough
+    make_apk(
+        tmp_path / "app.apk",
+        PACKAGE,
+        7,
+        "7.0",
+        signed=False,
+        build=Build(target_sdk=target),
+    )
     store = android_tools.make_key(tmp_path)
     android_tools.apksign(tmp_path / "app.apk", store, *schemes)
     assert digests(tmp_path / "app.apk") == [android_tools.certificate_of(store)]
-    least = {1: 23, 2: 24, 3: 28}[max(schemes)]  # the first API level that goes by the scheme
+    least = {1: 23, 2: 24, 3: 28}[
+        max(schemes)
+    ]  # the first API level that goes by the scheme
     assert android_tools.apk_certificates(tmp_path / "app.apk", least) == [
         android_tools.certificate_of(store)
     ]
@@ -106,9 +123,23 @@ def test_the_signer_is_found_in_a_chain(tmp_path: Path) -> None:
     """OpenSSL signs with a certificate that another one issued; the issuer's is in the block too,
     and is not taken.
     """
-    for name, issuer in (("root", ()), ("leaf", ("-CA", "root.pem", "-CAkey", "root.key"))):
-        words = ("-x509", "-newkey", "rsa:2048", "-nodes", "-days", 9, "-subj", f"/CN={name}")
-        made = (tmp_path / one if str(one).startswith("root.") else one for one in issuer)
+    for name, issuer in (
+        ("root", ()),
+        ("leaf", ("-CA", "root.pem", "-CAkey", "root.key")),
+    ):
+        words = (
+            "-x509",
+            "-newkey",
+            "rsa:2048",
+            "-nodes",
+            "-days",
+            9,
+            "-subj",
+            f"/CN={name}",
+        )
+        made = (
+            tmp_path / one if str(one).startswith("root.") else one for one in issuer
+        )
         files = ("-keyout", tmp_path / f"{name}.key", "-out", tmp_path / f"{name}.pem")
         android_tools.run("openssl", "req", *words, *files, *made)
     (tmp_path / "CERT.SF").write_bytes(b"Signature-Version: 1.0\r\n\r\n")
@@ -121,9 +152,17 @@ def test_the_signer_is_found_in_a_chain(tmp_path: Path) -> None:
         tmp_path / "root.pem",
     )
     target = ("-outform", "DER", "-out", tmp_path / "CERT.RSA", "-binary", "-noattr")
-    android_tools.run("openssl", "cms", "-sign", "-in", tmp_path / "CERT.SF", *target, *keys)
+    android_tools.run(
+        "openssl", "cms", "-sign", "-in", tmp_path / "CERT.SF", *target, *keys
+    )
     leaf = android_tools.run(
-        "openssl", "x509", "-in", tmp_path / "leaf.pem", "-noout", "-fingerprint", "-sha256"
+        "openssl",
+        "x509",
+        "-in",
+        tmp_path / "leaf.pem",
+        "-noout",
+        "-fingerprint",
+        "-sha256",
     )
     path = signed_by(tmp_path, (tmp_path / "CERT.RSA").read_bytes())
     assert digests(path) == [leaf.partition("=")[2].strip().replace(":", "").lower()]
@@ -133,7 +172,10 @@ def test_the_signer_is_found_in_a_chain(tmp_path: Path) -> None:
 
 
 def signed_by(
-    folder: Path, block: bytes, *others: tuple[str, bytes], name: str = "META-INF/CERT.RSA"
+    folder: Path,
+    block: bytes,
+    *others: tuple[str, bytes],
+    name: str = "META-INF/CERT.RSA",
 ) -> Path:
     """An APK with nothing but its manifest and a JAR signature of this block."""
     path = folder / "app.apk"
@@ -148,10 +190,14 @@ def signed_by(
     return path
 
 
-def with_signing_block(path: Path, *pairs: tuple[int, bytes], size: int | None = None) -> Path:
+def with_signing_block(
+    path: Path, *pairs: tuple[int, bytes], size: int | None = None
+) -> Path:
     """Inserts an APK Signing Block before the directory of an unsigned APK."""
     make_apk(path, PACKAGE, 1, "1.0", signed=False)
-    path.write_bytes(signature_writer.with_signing_block(path.read_bytes(), *pairs, size=size))
+    path.write_bytes(
+        signature_writer.with_signing_block(path.read_bytes(), *pairs, size=size)
+    )
     return path
 
 
@@ -162,7 +208,9 @@ def test_each_scheme_of_the_signing_block_counts(tmp_path: Path, scheme: int) ->
     """
     chain = (certificate("Leaf"), certificate("Root"))
     path = with_signing_block(
-        tmp_path / "a.apk", (DEPENDENCIES, b"none"), (scheme, scheme_value(chain, scheme=scheme))
+        tmp_path / "a.apk",
+        (DEPENDENCIES, b"none"),
+        (scheme, scheme_value(chain, scheme=scheme)),
     )
     assert digests(path) == [sha256(chain[0])]
 
@@ -172,7 +220,8 @@ def test_the_newest_scheme_names_the_signer_of_today(tmp_path: Path) -> None:
     old, new = certificate("Old"), certificate("New")
     pairs = [(V2, old), (V3, old), (V3_1, new)]
     path = with_signing_block(
-        tmp_path / "a.apk", *((one, scheme_value([cert], scheme=one)) for one, cert in pairs)
+        tmp_path / "a.apk",
+        *((one, scheme_value([cert], scheme=one)) for one, cert in pairs),
     )
     assert digests(path) == [sha256(new)]
 
@@ -185,7 +234,10 @@ def test_a_signing_block_without_a_signature_does_not_count(
     nothing.
     """
     assert (
-        signers(with_signing_block(tmp_path / "a.apk", (DEPENDENCIES, bytes(10)), size=size)) == ()
+        signers(
+            with_signing_block(tmp_path / "a.apk", (DEPENDENCIES, bytes(10)), size=size)
+        )
+        == ()
     )
 
 
@@ -194,10 +246,14 @@ def test_a_signing_block_without_a_signature_does_not_count(
     [b"", bytes(4), b"\xff" * 40, scheme_value([])],
     ids=["empty", "zeros", "impossible lengths", "no signer"],
 )
-def test_a_scheme_that_is_no_signature_signs_nothing(tmp_path: Path, value: bytes) -> None:
+def test_a_scheme_that_is_no_signature_signs_nothing(
+    tmp_path: Path, value: bytes
+) -> None:
     """Not even if an older scheme would: a device goes by the newest."""
     good = scheme_value([certificate()])
-    assert signers(with_signing_block(tmp_path / "a.apk", (V2, good), (V3, value))) == ()
+    assert (
+        signers(with_signing_block(tmp_path / "a.apk", (V2, good), (V3, value))) == ()
+    )
 
 
 def test_the_specimens_certificate_is_one(tmp_path: Path) -> None:
@@ -206,11 +262,25 @@ def test_the_specimens_certificate_is_one(tmp_path: Path) -> None:
     """
     (tmp_path / "c.der").write_bytes(certificate(DEBUG))
     words = android_tools.run(
-        "openssl", "x509", "-inform", "DER", "-in", tmp_path / "c.der", "-noout", "-subject"
+        "openssl",
+        "x509",
+        "-inform",
+        "DER",
+        "-in",
+        tmp_path / "c.der",
+        "-noout",
+        "-subject",
     )
     assert re.search(r"CN ?= ?Android Debug", words)
     (tmp_path / "b.der").write_bytes(pkcs7(certificate()))
     listed = android_tools.run(
-        "openssl", "pkcs7", "-inform", "DER", "-in", tmp_path / "b.der", "-print_certs", "-noout"
+        "openssl",
+        "pkcs7",
+        "-inform",
+        "DER",
+        "-in",
+        tmp_path / "b.der",
+        "-print_certs",
+        "-noout",
     )
     assert "Specimen Release" in listed

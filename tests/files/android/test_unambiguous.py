@@ -14,7 +14,9 @@ from uploader.files.android.archive import MalformedFile, check_unambiguous
 _END = 22  # bytes of an end record without a comment
 
 
-def archive(extra: bytes = b"", name: str = "classes.dex", comment: bytes = b"") -> bytes:
+def archive(
+    extra: bytes = b"", name: str = "classes.dex", comment: bytes = b""
+) -> bytes:
     """Make a zip of two files; the second has this name and these extra fields."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as made:
@@ -69,12 +71,18 @@ def test_an_ordinary_archive_is_accepted(content: bytes) -> None:
         pytest.param(with_end(fewer_entries), id="entries that are not counted"),
         pytest.param(with_end(more_entries), id="more entries than there are"),
         pytest.param(with_end(earlier_directory), id="a directory elsewhere"),
-        pytest.param(archive(extra=struct.pack("<2HI", 0x7075, 4, 0)), id="a second name"),
+        pytest.param(
+            archive(extra=struct.pack("<2HI", 0x7075, 4, 0)), id="a second name"
+        ),
         pytest.param(archive(extra=struct.pack("<2HQ", 1, 8, 0)), id="a second size"),
         pytest.param(archive(name="payload/"), id="a folder with content"),
-        pytest.param(archive()[:-_END] + b"PK\6\7" + archive()[-_END:], id="a second directory"),
+        pytest.param(
+            archive()[:-_END] + b"PK\6\7" + archive()[-_END:], id="a second directory"
+        ),
     ],
 )
-def test_an_archive_that_two_readers_read_differently_is_refused(content: bytes) -> None:
+def test_an_archive_that_two_readers_read_differently_is_refused(
+    content: bytes,
+) -> None:
     with pytest.raises(MalformedFile, match="several ways"):
         check_unambiguous(io.BytesIO(content))

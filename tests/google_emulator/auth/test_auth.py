@@ -37,7 +37,9 @@ def claims(client: EmulatorClient, **changed: Any) -> dict[str, Any]:
         "exp": now + 3600,
         "scope": SCOPE,
     }
-    return {name: value for name, value in {**true, **changed}.items() if value is not None}
+    return {
+        name: value for name, value in {**true, **changed}.items() if value is not None
+    }
 
 
 def exchange(client: EmulatorClient, assertion: str) -> Reply:
@@ -53,8 +55,14 @@ def signed(client: EmulatorClient, **changed: Any) -> str:
     [
         ({"iss": "someone@else.example"}, "invalid_grant"),
         ({"aud": "https://elsewhere.example/token"}, "invalid_grant"),
-        ({"iat": int(time.time()) - 7200, "exp": int(time.time()) - 3600}, "invalid_grant"),
-        ({"iat": int(time.time()) + 7200, "exp": int(time.time()) + 9000}, "invalid_grant"),
+        (
+            {"iat": int(time.time()) - 7200, "exp": int(time.time()) - 3600},
+            "invalid_grant",
+        ),
+        (
+            {"iat": int(time.time()) + 7200, "exp": int(time.time()) + 9000},
+            "invalid_grant",
+        ),
         ({"exp": int(time.time()) + 9000}, "invalid_grant"),
         ({"exp": None}, "invalid_grant"),
         ({"scope": None}, "invalid_scope"),
@@ -97,7 +105,9 @@ def test_a_forged_assertion_is_refused(client: EmulatorClient) -> None:
     "path", ["/upload/storage/v1/b/b/o?uploadType=media&name=x", f"{APP}/edits"]
 )
 @pytest.mark.parametrize("token", ["", "ya29.unknown"])
-def test_every_request_bears_a_token(client: EmulatorClient, path: str, token: str) -> None:
+def test_every_request_bears_a_token(
+    client: EmulatorClient, path: str, token: str
+) -> None:
     """Without a token, or with one that nobody gave out: 401 with Google's error body."""
     other = EmulatorClient(client.emulator, token)
     reply = other.request("POST", path, b"{}")
@@ -109,13 +119,19 @@ def test_the_scope_is_checked(client: EmulatorClient) -> None:
     """A token without the API's scope is a 403 that says so."""
     client.token = client.emulator.token("drive")
     reply = client.request("POST", f"{APP}/edits", json={})
-    assert (reply.status, reply.message) == (403, "Request had insufficient authentication scopes.")
+    assert (reply.status, reply.message) == (
+        403,
+        "Request had insufficient authentication scopes.",
+    )
 
 
 def identity(client: EmulatorClient, audience: str) -> Reply:
     url = f"{client.emulator.oidc_url}&{urlencode({'audience': audience})}"
     return client.request(
-        "GET", url, None, {"Authorization": f"bearer {client.emulator.oidc_request_token}"}
+        "GET",
+        url,
+        None,
+        {"Authorization": f"bearer {client.emulator.oidc_request_token}"},
     )
 
 
@@ -123,7 +139,9 @@ def federate(client: EmulatorClient, **changed: str) -> Reply:
     audience = f"//iam.googleapis.com/{client.emulator.provider}"
     token = identity(client, f"https:{audience}").json["value"]
     return form(
-        client, "/v1/token", {**EXCHANGE, "audience": audience, "subject_token": token, **changed}
+        client,
+        "/v1/token",
+        {**EXCHANGE, "audience": audience, "subject_token": token, **changed},
     )
 
 
@@ -150,7 +168,9 @@ def impersonate(client: EmulatorClient, email: str, body: dict[str, Any]) -> Rep
         {"subject_token": "nonsense"},
     ],
 )
-def test_a_wrong_exchange_is_refused(client: EmulatorClient, changed: dict[str, str]) -> None:
+def test_a_wrong_exchange_is_refused(
+    client: EmulatorClient, changed: dict[str, str]
+) -> None:
     """Grant, types, audience, scope and the identity token's own claims are checked."""
     assert federate(client, **changed).status == 400
 
@@ -161,8 +181,13 @@ def test_impersonation_is_checked(client: EmulatorClient) -> None:
     assert impersonate(client, account, {"scope": [SCOPE]}).status == 403
     client.token = federate(client).json["access_token"]
     assert impersonate(client, account, {}).status == 400
-    assert impersonate(client, account, {"scope": [SCOPE], "lifetime": "1h"}).status == 400
-    assert impersonate(client, account, {"scope": [SCOPE], "lifetime": "7200s"}).status == 400
+    assert (
+        impersonate(client, account, {"scope": [SCOPE], "lifetime": "1h"}).status == 400
+    )
+    assert (
+        impersonate(client, account, {"scope": [SCOPE], "lifetime": "7200s"}).status
+        == 400
+    )
     assert impersonate(client, "other@example.com", {"scope": [SCOPE]}).status == 404
 
 

@@ -29,7 +29,9 @@ def sha256(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-GAP = f"the upload offset is {GRANULE} byte(s), which exceeds already uploaded size of 0"
+GAP = (
+    f"the upload offset is {GRANULE} byte(s), which exceeds already uploaded size of 0"
+)
 TOO_SMALL = "contained 1024 bytes, which does not meet this requirement."
 
 
@@ -46,7 +48,10 @@ def test_a_gap_and_a_chunk_that_is_too_small_are_refused(
     """In Google's words, as plain text, and nothing is stored."""
     uri = client.start_session(size=len(DATA))
     reply = client.put(uri, DATA[start:end], f"bytes {start}-{end - 1}/{len(DATA)}")
-    assert (reply.status, reply.header("Content-Type")) == (status, "text/plain; charset=utf-8")
+    assert (reply.status, reply.header("Content-Type")) == (
+        status,
+        "text/plain; charset=utf-8",
+    )
     assert all(word in reply.body.decode() for word in words)
     assert client.offset(uri, len(DATA)).header("Range") == ""
     assert client.put(uri, DATA).status == 200
@@ -61,7 +66,9 @@ def test_a_repeated_range_is_passed_over(client: EmulatorClient) -> None:
     assert client.emulator.state()["sessions"][0]["bytes_repeated"] == GRANULE
 
 
-def test_a_chunk_that_is_no_multiple_is_stored_down_to_one(client: EmulatorClient) -> None:
+def test_a_chunk_that_is_no_multiple_is_stored_down_to_one(
+    client: EmulatorClient,
+) -> None:
     """As Google recorded: of 300000 bytes 262144 are stored; the state tells what the client
     did.
     """
@@ -71,7 +78,9 @@ def test_a_chunk_that_is_no_multiple_is_stored_down_to_one(client: EmulatorClien
     again = client.put(uri, DATA[:300_000], "bytes 0-299999/*")
     assert (again.status, again.header("Range")) == (308, f"bytes=0-{GRANULE - 1}")
     assert (
-        client.put(uri, DATA[GRANULE:], f"bytes {GRANULE}-{len(DATA) - 1}/{len(DATA)}").status
+        client.put(
+            uri, DATA[GRANULE:], f"bytes {GRANULE}-{len(DATA) - 1}/{len(DATA)}"
+        ).status
         == 200
     )
     assert stored(client) == [(len(DATA), sha256(DATA))]
@@ -108,11 +117,16 @@ def test_a_range_that_contradicts_itself_is_refused(
     """Content-Range has to parse, and to agree with Content-Length and with the announced size of
     10.
     """
-    assert client.put(client.start_session(size=10), b"0123456789", content_range).status == 400
+    assert (
+        client.put(client.start_session(size=10), b"0123456789", content_range).status
+        == 400
+    )
 
 
 @pytest.mark.parametrize("total", ["*", len(DATA)])
-def test_a_range_may_leave_its_end_open(client: EmulatorClient, total: int | str) -> None:
+def test_a_range_may_leave_its_end_open(
+    client: EmulatorClient, total: int | str
+) -> None:
     """`bytes 0-*/*`, in chunked transfer coding, is the rest of the file, from wherever it
     begins.
     """
@@ -137,10 +151,15 @@ def test_a_body_may_be_compressed_on_its_way(client: EmulatorClient) -> None:
     """
     packed = {"Content-Encoding": "gzip", "Content-Type": "application/json"}
     start = client.request(
-        "POST", f"{STORAGE}?uploadType=resumable", gzip.compress(b'{"name": "x"}'), packed
+        "POST",
+        f"{STORAGE}?uploadType=resumable",
+        gzip.compress(b'{"name": "x"}'),
+        packed,
     )
     data = gzip.compress(DATA[:1000]) + gzip.compress(DATA[1000:])
-    done = client.request("PUT", start.header("Location"), data, {"Content-Encoding": "gzip"})
+    done = client.request(
+        "PUT", start.header("Location"), data, {"Content-Encoding": "gzip"}
+    )
     assert (done.status, done.json["name"]) == (200, "x")
     assert stored(client) == [(len(DATA), sha256(DATA))]
 
@@ -153,7 +172,9 @@ def test_a_body_that_is_not_what_its_encoding_says_is_refused(
 ) -> None:
     """Content-Encoding gzip is believed, and checked."""
     path = f"{STORAGE}?uploadType=media&name=x"
-    assert client.request("POST", path, body, {"Content-Encoding": "gzip"}).status == 400
+    assert (
+        client.request("POST", path, body, {"Content-Encoding": "gzip"}).status == 400
+    )
     assert client.request("GET", "/storage/v1/b/bucket/o/x").status == 404
 
 
@@ -175,12 +196,16 @@ def test_an_expired_session_is_404(start_emulator: StartEmulator) -> None:
 def test_a_broken_connection_leaves_whole_granules(client: EmulatorClient) -> None:
     """What came before the break is kept in multiples of 256 KiB, as Google's servers do."""
     uri = client.start_session(size=len(DATA))
-    broken = raw_request(client.emulator, "PUT", uri, client.token, f"Content-Length: {len(DATA)}")
+    broken = raw_request(
+        client.emulator, "PUT", uri, client.token, f"Content-Length: {len(DATA)}"
+    )
     broken.sendall(DATA[: GRANULE + 5000])
     wait_until(lambda: client.emulator.state()["sessions"][0]["requests"] == 1)
     broken.close()
     assert client.offset(uri, len(DATA)).header("Range") == f"bytes=0-{GRANULE - 1}"
-    rest = client.put(uri, DATA[GRANULE:], f"bytes {GRANULE}-{len(DATA) - 1}/{len(DATA)}")
+    rest = client.put(
+        uri, DATA[GRANULE:], f"bytes {GRANULE}-{len(DATA) - 1}/{len(DATA)}"
+    )
     assert rest.status == 200
     assert stored(client) == [(len(DATA), sha256(DATA))]
 
@@ -190,7 +215,9 @@ def test_a_newer_request_supersedes_an_older_one(client: EmulatorClient) -> None
     connection.
     """
     uri = client.start_session(size=len(DATA))
-    hanging = raw_request(client.emulator, "PUT", uri, client.token, f"Content-Length: {len(DATA)}")
+    hanging = raw_request(
+        client.emulator, "PUT", uri, client.token, f"Content-Length: {len(DATA)}"
+    )
     hanging.sendall(b"\0" * GRANULE)
     wait_until(lambda: client.emulator.state()["sessions"][0]["requests"] == 1)
     assert client.offset(uri, len(DATA)).header("Range") == f"bytes=0-{GRANULE - 1}"
@@ -205,12 +232,17 @@ def test_media_type_and_size_are_checked_at_the_start(client: EmulatorClient) ->
     is sent.
     """
     path = f"/upload{client.edit()}/listings/en-US/icon?uploadType=resumable"
-    wrong_type = client.request("POST", path, b"", {"X-Upload-Content-Type": "video/mp4"})
+    wrong_type = client.request(
+        "POST", path, b"", {"X-Upload-Content-Type": "video/mp4"}
+    )
     too_large = client.request(
         "POST",
         path,
         b"",
-        {"X-Upload-Content-Type": "image/png", "X-Upload-Content-Length": str(16 << 20)},
+        {
+            "X-Upload-Content-Type": "image/png",
+            "X-Upload-Content-Length": str(16 << 20),
+        },
     )
     assert (wrong_type.status, too_large.status) == (400, 413)
 
@@ -220,9 +252,18 @@ def test_the_uri_of_a_session_is_a_credential(client: EmulatorClient) -> None:
     token is refused.
     """
     stranger = EmulatorClient(client.emulator, "")
-    assert stranger.request("POST", f"{STORAGE}?uploadType=resumable&name=x", b"").status == 401
+    assert (
+        stranger.request("POST", f"{STORAGE}?uploadType=resumable&name=x", b"").status
+        == 401
+    )
     uri = client.start_session(size=3)
-    assert stranger.request("PUT", uri, b"abc", {"Authorization": "Bearer wrong"}).status == 401
+    assert (
+        stranger.request("PUT", uri, b"abc", {"Authorization": "Bearer wrong"}).status
+        == 401
+    )
     assert stranger.put(uri, b"abc").status == 200
-    assert client.emulator.state()["objects"][0]["account"] == client.emulator.service_account
+    assert (
+        client.emulator.state()["objects"][0]["account"]
+        == client.emulator.service_account
+    )
     stranger.close()

@@ -43,20 +43,30 @@ def test_what_became_of_a_package_is_in_the_detailed_view(
     """
     client = start_emulator(package_error=error)
     start = ota_begin(client, 4)
-    client.goog(start.header("X-Goog-Upload-URL"), "upload, finalize", b"PK\3\4", Offset="0")
-    [listed] = client.request("GET", "/v1/deployments/d1/packages?view=DETAILED").json["packages"]
+    client.goog(
+        start.header("X-Goog-Upload-URL"), "upload, finalize", b"PK\3\4", Offset="0"
+    )
+    [listed] = client.request("GET", "/v1/deployments/d1/packages?view=DETAILED").json[
+        "packages"
+    ]
     state = (
-        {"uploadState": "FAILURE", "uploadError": error} if error else {"uploadState": "SUCCESS"}
+        {"uploadState": "FAILURE", "uploadError": error}
+        if error
+        else {"uploadState": "SUCCESS"}
     )
     assert listed["details"] == {"sizeBytes": "4", **state}
-    [listed] = client.request("GET", "/v1/deployments/d1/packages?view=BASIC").json["packages"]
+    [listed] = client.request("GET", "/v1/deployments/d1/packages?view=BASIC").json[
+        "packages"
+    ]
     assert "details" not in listed
     assert client.request("GET", "/v1/deployments/d1/packages?view=FULL").status == 400
 
 
 def test_a_refused_start_is_final(client: EmulatorClient) -> None:
     """A start that lacks a field has no session: status final, an error body."""
-    reply = client.goog(OTA, "start", Protocol="resumable", Header_Content_Type="application/zip")
+    reply = client.goog(
+        OTA, "start", Protocol="resumable", Header_Content_Type="application/zip"
+    )
     assert status(reply)[:2] == (400, "final")
     assert "deployment" in reply.message
 
@@ -103,8 +113,14 @@ def test_a_wrong_offset_is_a_conflict(client: EmulatorClient, offset: str) -> No
     true one.
     """
     url = client.start_goog_session(size=len(DATA))
-    assert status(client.goog(url, "upload", DATA[:GRANULE], Offset=offset)) == (409, "active", "0")
-    assert client.goog(url, "upload, finalize", DATA, Offset="0").json["size"] == str(len(DATA))
+    assert status(client.goog(url, "upload", DATA[:GRANULE], Offset=offset)) == (
+        409,
+        "active",
+        "0",
+    )
+    assert client.goog(url, "upload, finalize", DATA, Offset="0").json["size"] == str(
+        len(DATA)
+    )
 
 
 def test_the_upload_url_may_lack_its_scheme(start_emulator: StartEmulator) -> None:

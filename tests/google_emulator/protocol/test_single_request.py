@@ -15,10 +15,16 @@ MEDIA = b"Content-Type: text/plain\r\n\r\n"
 
 def body(*parts: bytes, end: bytes = b"--") -> bytes:
     """A multipart body of these parts."""
-    return b"".join(b"--next_part\r\n" + part + b"\r\n" for part in parts) + b"--next_part" + end
+    return (
+        b"".join(b"--next_part\r\n" + part + b"\r\n" for part in parts)
+        + b"--next_part"
+        + end
+    )
 
 
-def send(client: EmulatorClient, data: bytes, headers: dict[str, str] | None = None) -> int:
+def send(
+    client: EmulatorClient, data: bytes, headers: dict[str, str] | None = None
+) -> int:
     return client.request(
         "POST", f"{STORAGE}?uploadType=multipart", data, headers or RELATED
     ).status
@@ -33,9 +39,19 @@ def test_a_body_without_a_length_is_refused(client: EmulatorClient) -> None:
 
 
 @pytest.mark.parametrize(
-    "media", [b"abc", b"", b"--next_part", b"\r\n--next", b"\0\r\n" * 200_000, bytes(GRANULE * 3)]
+    "media",
+    [
+        b"abc",
+        b"",
+        b"--next_part",
+        b"\r\n--next",
+        b"\0\r\n" * 200_000,
+        bytes(GRANULE * 3),
+    ],
 )
-def test_multipart_keeps_metadata_and_bytes_apart(client: EmulatorClient, media: bytes) -> None:
+def test_multipart_keeps_metadata_and_bytes_apart(
+    client: EmulatorClient, media: bytes
+) -> None:
     """Metadata first, then media, whatever bytes it is made of, across any boundary of reading."""
     assert send(client, body(METADATA, MEDIA + media)) == 200
     [one] = client.emulator.state()["objects"]
@@ -61,9 +77,13 @@ def test_multipart_may_end_its_lines_with_lf(client: EmulatorClient) -> None:
         pytest.param(body(METADATA), id="one part"),
         pytest.param(body(METADATA, MEDIA + b"abc", MEDIA + b"def"), id="three parts"),
         pytest.param(body(METADATA, MEDIA + b"abc", end=b""), id="no closing boundary"),
-        pytest.param(body(METADATA, MEDIA + b"abc") + b"more", id="something behind the end"),
+        pytest.param(
+            body(METADATA, MEDIA + b"abc") + b"more", id="something behind the end"
+        ),
         pytest.param(body(METADATA, MEDIA + b"abc")[2:], id="no first boundary"),
-        pytest.param(body(METADATA.replace(b"}", b""), MEDIA + b"abc"), id="broken metadata"),
+        pytest.param(
+            body(METADATA.replace(b"}", b""), MEDIA + b"abc"), id="broken metadata"
+        ),
         pytest.param(
             body(METADATA, b"Content-Transfer-Encoding: base64\r\n" + MEDIA + b"YWJj"),
             id="encoded media",
@@ -71,7 +91,9 @@ def test_multipart_may_end_its_lines_with_lf(client: EmulatorClient) -> None:
         pytest.param(b"", id="nothing"),
     ],
 )
-def test_a_malformed_multipart_body_is_refused(client: EmulatorClient, data: bytes) -> None:
+def test_a_malformed_multipart_body_is_refused(
+    client: EmulatorClient, data: bytes
+) -> None:
     """Exactly two parts, in order, whole: anything else is a 400 and stores nothing."""
     assert send(client, data) == 400
     assert client.emulator.state()["objects"] == []
@@ -84,8 +106,14 @@ def test_multipart_parts_may_lack_their_types(client: EmulatorClient) -> None:
         ((typed, b"\r\nabc"), "text/html"),
         ((b'\r\n{"name": "y"}', b"\r\nabc"), UNKNOWN),
     ):
-        reply = client.request("POST", f"{STORAGE}?uploadType=multipart", body(*parts), RELATED)
-        assert (reply.status, reply.json["contentType"], reply.json["size"]) == (200, kind, "3")
+        reply = client.request(
+            "POST", f"{STORAGE}?uploadType=multipart", body(*parts), RELATED
+        )
+        assert (reply.status, reply.json["contentType"], reply.json["size"]) == (
+            200,
+            kind,
+            "3",
+        )
 
 
 @pytest.mark.parametrize("written", ["'next_part'", '"next_part"', "next_part"])
@@ -103,10 +131,14 @@ def test_the_boundary_may_be_quoted(client: EmulatorClient, written: str) -> Non
     )
 
 
-@pytest.mark.parametrize("query", ["", "?uploadType=fast", "?name=x", "?uploadType=media"])
+@pytest.mark.parametrize(
+    "query", ["", "?uploadType=fast", "?name=x", "?uploadType=media"]
+)
 def test_an_upload_says_its_type(client: EmulatorClient, query: str) -> None:
     """The parameter uploadType is media, multipart or resumable; an object has a name."""
     assert (
-        client.request("POST", STORAGE + query, b"abc", {"Content-Type": "text/plain"}).status
+        client.request(
+            "POST", STORAGE + query, b"abc", {"Content-Type": "text/plain"}
+        ).status
         == 400
     )

@@ -28,7 +28,11 @@ def picture(client: EmulatorClient, edit: str, kind: str, data: bytes) -> Reply:
 
 @pytest.mark.parametrize(
     ("kind", "alpha", "status"),
-    [("featureGraphic", True, 400), ("featureGraphic", False, 200), ("icon", True, 200)],
+    [
+        ("featureGraphic", True, 400),
+        ("featureGraphic", False, 200),
+        ("icon", True, 200),
+    ],
 )
 def test_a_feature_graphic_has_no_alpha_channel(
     client: EmulatorClient, tmp_path: Path, kind: str, alpha: bool, status: int
@@ -55,16 +59,28 @@ def test_a_language_with_screenshots_has_two(
 
 @pytest.mark.parametrize(
     ("address", "status"),
-    [("qa@googlegroups.com", 200), ("qa@example.com", 200), ("max@gmail.com", 400), ("qa", 400)],
+    [
+        ("qa@googlegroups.com", 200),
+        ("qa@example.com", 200),
+        ("max@gmail.com", 400),
+        ("qa", 400),
+    ],
 )
 def test_testers_are_groups(client: EmulatorClient, address: str, status: int) -> None:
     testers = f"{client.edit()}/testers/alpha"
-    assert client.request("PUT", testers, json={"googleGroups": [address]}).status == status
+    assert (
+        client.request("PUT", testers, json={"googleGroups": [address]}).status
+        == status
+    )
 
 
 def message(attachment: str) -> bytes:
     mail = EmailMessage()
-    mail["From"], mail["To"], mail["Subject"] = "me@example.com", "you@example.com", "Build"
+    mail["From"], mail["To"], mail["Subject"] = (
+        "me@example.com",
+        "you@example.com",
+        "Build",
+    )
     mail.set_content("Here it is.")
     mail.add_attachment(b"bytes", "application", "octet-stream", filename=attachment)
     return bytes(mail)
@@ -89,8 +105,13 @@ def test_an_apk_is_sent_to_nobody_by_mail(
     assert reply.status == status
     if action == "drafts":
         draft = {"id": reply.json["id"]}
-        assert client.request("POST", "/gmail/v1/users/me/drafts/send", json=draft).status == 400
-    assert len(client.emulator.state()["messages"]) == (status == 200 and action != "drafts")
+        assert (
+            client.request("POST", "/gmail/v1/users/me/drafts/send", json=draft).status
+            == 400
+        )
+    assert len(client.emulator.state()["messages"]) == (
+        status == 200 and action != "drafts"
+    )
 
 
 @pytest.mark.parametrize(
@@ -114,4 +135,7 @@ def test_a_bucket_has_a_name_that_one_can_have(
     reply = client.request("POST", OBJECTS.format(bucket), b"bytes", headers)
     assert reply.status == status
     if status == 400:
-        assert (reply.message, reply.reason) == (f"Invalid bucket name: '{bucket}'", "invalid")
+        assert (reply.message, reply.reason) == (
+            f"Invalid bucket name: '{bucket}'",
+            "invalid",
+        )

@@ -39,8 +39,13 @@ def reporting() -> Iterator[Any]:
     """
     with ExitStack() as stack:
 
-        def start(config: dict[str, Any] | None = None, **vitals: Any) -> EmulatorClient:
-            settings = {"vitals": {PACKAGE: {"versions": VERSIONS, **vitals}}, **(config or {})}
+        def start(
+            config: dict[str, Any] | None = None, **vitals: Any
+        ) -> EmulatorClient:
+            settings = {
+                "vitals": {PACKAGE: {"versions": VERSIONS, **vitals}},
+                **(config or {}),
+            }
             emulator = stack.enter_context(Emulator(config=settings, clock=lambda: NOW))
             client = EmulatorClient(emulator, emulator.token("playdeveloperreporting"))
             stack.callback(client.close)
@@ -55,9 +60,18 @@ def day(number: int, month: int = 10) -> dict[str, Any]:
 
 def body(**changed: Any) -> dict[str, Any]:
     """A query for both versions from the 29th to the 31st of October."""
-    timeline = {"aggregationPeriod": "DAILY", "startTime": day(29), "endTime": day(1, 11)}
+    timeline = {
+        "aggregationPeriod": "DAILY",
+        "startTime": day(29),
+        "endTime": day(1, 11),
+    }
     metrics = ["userPerceivedCrashRate", "distinctUsers"]
-    return {"timelineSpec": timeline, "dimensions": ["versionCode"], "metrics": metrics, **changed}
+    return {
+        "timelineSpec": timeline,
+        "dimensions": ["versionCode"],
+        "metrics": metrics,
+        **changed,
+    }
 
 
 def timeline(**changed: Any) -> dict[str, Any]:
@@ -74,7 +88,10 @@ def table(reply: Reply) -> list[tuple[Any, ...]]:
     return [
         (
             row["startTime"]["day"],
-            *(one.get("int64Value", one.get("stringValue")) for one in row["dimensions"]),
+            *(
+                one.get("int64Value", one.get("stringValue"))
+                for one in row["dimensions"]
+            ),
             *(one["decimalValue"]["value"] for one in row["metrics"]),
         )
         for row in reply.json.get("rows", [])
@@ -89,13 +106,22 @@ def test_freshness_is_told_by_period(reporting: Any) -> None:
             "freshnesses": [
                 {
                     "aggregationPeriod": "HOURLY",
-                    "latestEndTime": {**day(2, 11), "hours": 17, "timeZone": {"id": "UTC"}},
+                    "latestEndTime": {
+                        **day(2, 11),
+                        "hours": 17,
+                        "timeZone": {"id": "UTC"},
+                    },
                 },
-                {"aggregationPeriod": "DAILY", "latestEndTime": {**day(1, 11), **PACIFIC}},
+                {
+                    "aggregationPeriod": "DAILY",
+                    "latestEndTime": {**day(1, 11), **PACIFIC},
+                },
             ]
         },
     }
-    stale = reporting(freshness_days=5, freshness_hours=None).request("GET", ANR_SET).json
+    stale = (
+        reporting(freshness_days=5, freshness_hours=None).request("GET", ANR_SET).json
+    )
     latest = {"aggregationPeriod": "DAILY", "latestEndTime": {**day(28), **PACIFIC}}
     assert stale["freshnessInfo"]["freshnesses"] == [latest]
 
@@ -135,7 +161,12 @@ def test_an_outage(reporting: Any, down: str, status: int, reason: str) -> None:
     client = reporting(down=down)
     for reply in (client.request("GET", SET), query(client)):
         assert (reply.status, reason in reply.body.decode()) == (status, True)
-    assert client.request("POST", "/__emulator/vitals", json={PACKAGE: {"down": ""}}).status == 200
+    assert (
+        client.request(
+            "POST", "/__emulator/vitals", json={PACKAGE: {"down": ""}}
+        ).status
+        == 200
+    )
     assert len(table(query(client))) == 6
 
 
@@ -152,7 +183,10 @@ def test_an_outage(reporting: Any, down: str, status: int, reason: str) -> None:
             timeline(startTime={"year": "x"}),
             "Invalid value at 'timeline_spec.start_time.year' (TYPE_INT32), \"x\"",
         ),
-        (timeline(startTime={**day(29), "utcOffset": "1h"}), 'google.protobuf.Duration), "1h"'),
+        (
+            timeline(startTime={**day(29), "utcOffset": "1h"}),
+            'google.protobuf.Duration), "1h"',
+        ),
         ({"userCohort": "EVERYBODY"}, 'v1beta1.UserCohort), "EVERYBODY"'),
         ({"metrics": ["crashes"]}, "Metric crashes is not supported"),
         ({"dimensions": ["colour"]}, "Dimension colour is not supported"),

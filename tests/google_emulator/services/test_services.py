@@ -21,7 +21,10 @@ def mail(
 ) -> Reply:
     """A mail sent resumable, as the program does it."""
     body = b"" if metadata is None else json.dumps(metadata).encode()
-    headers = {"X-Upload-Content-Type": "message/rfc822", "Content-Type": "application/json"}
+    headers = {
+        "X-Upload-Content-Type": "message/rfc822",
+        "Content-Type": "application/json",
+    }
     start = client.request(method, f"{GMAIL}{path}?uploadType=resumable", body, headers)
     return client.put(start.header("Location"), data) if start.status == 200 else start
 
@@ -39,16 +42,29 @@ def test_mail_has_its_rules(client: EmulatorClient) -> None:
     )
     assert mail(client, "/messages", b"\r\n\r\nno headers").status == 400
     path = f"{GMAIL}/messages/send?uploadType=resumable"
-    assert client.request("POST", path, b"", {"X-Upload-Content-Type": "text/plain"}).status == 400
-    large = {"X-Upload-Content-Type": "message/rfc822", "X-Upload-Content-Length": "36700161"}
+    assert (
+        client.request(
+            "POST", path, b"", {"X-Upload-Content-Type": "text/plain"}
+        ).status
+        == 400
+    )
+    large = {
+        "X-Upload-Content-Type": "message/rfc822",
+        "X-Upload-Content-Length": "36700161",
+    }
     assert client.request("POST", path, b"", large).status == 413
-    assert client.request("POST", path.replace("/me/", "/you@example.com/"), b"", large).status in (
+    assert client.request(
+        "POST", path.replace("/me/", "/you@example.com/"), b"", large
+    ).status in (
         403,
         413,
     )
     assert mail(client, "/drafts/gone", method="PUT").status == 404
     assert (
-        client.request("POST", "/gmail/v1/users/me/drafts/send", json={"id": "gone"}).status == 404
+        client.request(
+            "POST", "/gmail/v1/users/me/drafts/send", json={"id": "gone"}
+        ).status
+        == 404
     )
     assert client.emulator.state()["messages"] == []
 
@@ -65,7 +81,9 @@ def test_media_of_another_type_than_its_metadata_is_refused(
     def start(**headers: str) -> Reply:
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         path = f"{STORAGE}?uploadType=resumable"
-        return client.request("POST", path, metadata, {"Content-Type": "application/json", **named})
+        return client.request(
+            "POST", path, metadata, {"Content-Type": "application/json", **named}
+        )
 
     def multipart(kind: str) -> Reply:
         parts = [

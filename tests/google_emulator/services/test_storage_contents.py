@@ -49,7 +49,10 @@ def test_an_object_is_downloaded(
         reply = client.request("GET", path, None, {"Range": asked} if asked else {})
         assert (reply.status, reply.body) == (status, part)
         if status != 416:
-            assert reply.header("X-Goog-Hash") == f"crc32c={made['crc32c']},md5={made['md5Hash']}"
+            assert (
+                reply.header("X-Goog-Hash")
+                == f"crc32c={made['crc32c']},md5={made['md5Hash']}"
+            )
             assert reply.header("Content-Type") == "text/plain"
 
 
@@ -60,12 +63,24 @@ def test_a_client_may_have_no_token(start_emulator: StartEmulator) -> None:
     client = start_emulator(anonymous=True)
     client.token = ""
     put(client, "a")
-    assert client.emulator.state()["objects"][0]["account"] == client.emulator.service_account
-    assert client.request("GET", OBJECTS, None, {"Authorization": "Bearer wrong"}).status == 401
-    assert start_emulator().request("GET", OBJECTS, None, {"Authorization": ""}).status == 401
+    assert (
+        client.emulator.state()["objects"][0]["account"]
+        == client.emulator.service_account
+    )
+    assert (
+        client.request("GET", OBJECTS, None, {"Authorization": "Bearer wrong"}).status
+        == 401
+    )
+    assert (
+        start_emulator().request("GET", OBJECTS, None, {"Authorization": ""}).status
+        == 401
+    )
 
 
-WRONG, TRUE = "AAAAAA==", base64.b64encode(google_crc32c.value(DATA).to_bytes(4, "big")).decode()
+WRONG, TRUE = (
+    "AAAAAA==",
+    base64.b64encode(google_crc32c.value(DATA).to_bytes(4, "big")).decode(),
+)
 
 
 @pytest.mark.parametrize(
@@ -78,12 +93,15 @@ WRONG, TRUE = "AAAAAA==", base64.b64encode(google_crc32c.value(DATA).to_bytes(4,
     ],
 )
 def test_a_wrong_digest_is_refused(
-    client: EmulatorClient, metadata: dict[str, str], headers: dict[str, str], status: int
+    client: EmulatorClient,
+    metadata: dict[str, str],
+    headers: dict[str, str],
+    status: int,
 ) -> None:
     """A digest in the metadata, or in X-Goog-Hash beside the bytes, has to be that of the bytes."""
-    uri = client.request("POST", f"{STORAGE}?uploadType=resumable&name=x", json=metadata).header(
-        "Location"
-    )
+    uri = client.request(
+        "POST", f"{STORAGE}?uploadType=resumable&name=x", json=metadata
+    ).header("Location")
     reply = client.request("PUT", uri, DATA, headers)
     assert reply.status == status
     assert (client.request("GET", f"{OBJECTS}/x").status == 200) is (status == 200)

@@ -26,18 +26,29 @@ PAGE = ROOT / "docs" / "development" / "EMULATOR.md"
 def documented_commands() -> list[str]:
     """The commands of the page that make specimens, one a line."""
     lines = PAGE.read_text(encoding="utf-8").splitlines()
-    return [line for line in lines if line.startswith("python -m google_emulator.specimens")]
+    return [
+        line for line in lines if line.startswith("python -m google_emulator.specimens")
+    ]
 
 
 def test_the_documented_commands_work(tmp_path: Path) -> None:
     """Each command of the page runs as it stands there, and says what it wrote."""
     commands = documented_commands()
-    assert {shlex.split(command)[3] for command in commands} == {"bundle", "apk", "image"}
+    assert {shlex.split(command)[3] for command in commands} == {
+        "bundle",
+        "apk",
+        "image",
+    }
     for command in commands:
         words = [sys.executable, *shlex.split(command)[1:]]
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
         done = subprocess.run(
-            words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+            words,
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
         )
         name = words[-1]
         assert done.stdout == f"{name}: {(tmp_path / name).stat().st_size} bytes\n"
@@ -59,10 +70,19 @@ def test_the_options_of_an_app_file(kind: ArtifactKind, tmp_path: Path) -> None:
     whole.
     """
     path = tmp_path / "file"
-    named = ["--package", "com.example.shop", "--version-code", str(3 << 32 | 7), "--size", "3MiB"]
+    named = [
+        "--package",
+        "com.example.shop",
+        "--version-code",
+        str(3 << 32 | 7),
+        "--size",
+        "3MiB",
+    ]
     assert main([kind, *named, "--out", str(path)]) == 0
     assert path.stat().st_size == 3 << 20
-    assert read_identity(path, kind) == ArtifactIdentity("com.example.shop", 3 << 32 | 7, "1.0")
+    assert read_identity(path, kind) == ArtifactIdentity(
+        "com.example.shop", 3 << 32 | 7, "1.0"
+    )
     with zipfile.ZipFile(path) as archive:
         assert archive.testzip() is None
         assert "META-INF/CERT.RSA" in archive.namelist()

@@ -11,7 +11,11 @@ import pytest
 from tests.support.fake_play import Play, artifact, plain, refused, release, sha256
 from tests.support.play_driver import Engine, Killed, release_job
 from uploader.errors import ApiError, OutcomeUnknown, ReleaseRefused, TemporaryError
-from uploader.services.play.release_job import ReleaseJob, ReleaseOptions, SupplementaryFile
+from uploader.services.play.release_job import (
+    ReleaseJob,
+    ReleaseOptions,
+    SupplementaryFile,
+)
 
 OUTSIDE = "A change was made to the application outside of this Edit, please create a new edit."
 LIVE = release(42, status="inProgress", userFraction=0.05)
@@ -39,7 +43,9 @@ def change(play: Play, *releases: dict[str, Any], words: str = OUTSIDE) -> None:
 def job(status: Any = "", fraction: float | None = None, **more: Any) -> ReleaseJob:
     """A job on production without files, with a state folder that is kept."""
     options = ReleaseOptions(status, fraction)
-    return release_job(tracks=("production",), options=options, **{"lasting_state": True, **more})
+    return release_job(
+        tracks=("production",), options=options, **{"lasting_state": True, **more}
+    )
 
 
 JOBS = {
@@ -55,10 +61,16 @@ JOBS = {
     [
         *[pytest.param(name, NEWER, id=f"{name}, replaced") for name in JOBS],
         # Who halts it does what the third job wants.
-        *[pytest.param(name, HALTED, id=f"{name}, halted") for name in JOBS if name != "halts"],
+        *[
+            pytest.param(name, HALTED, id=f"{name}, halted")
+            for name in JOBS
+            if name != "halts"
+        ],
     ],
 )
-def test_a_change_by_a_person_at_the_commit_is_not_undone(name: str, now: dict[str, Any]) -> None:
+def test_a_change_by_a_person_at_the_commit_is_not_undone(
+    name: str, now: dict[str, Any]
+) -> None:
     """Google Play refuses the commit; the run does not apply its wish to what is there then."""
     play = rolling()
     play.fail("commit", refused(400, OUTSIDE), effect=lambda: change(play, now, OLD))
@@ -79,7 +91,9 @@ def test_nor_by_the_next_run_of_a_job_that_ended_for_now(name: str) -> None:
     with pytest.raises(TemporaryError):
         Engine(play, journal).run(JOBS[name])
     change(play, NEWER, OLD)
-    with pytest.raises(ReleaseRefused, match=r"changed since this job began; it was 42 .* 50"):
+    with pytest.raises(
+        ReleaseRefused, match=r"changed since this job began; it was 42 .* 50"
+    ):
         Engine(play, journal).run(JOBS[name])
     assert play.commits == []
     assert play.live.tracks["production"] == [NEWER, OLD]
@@ -92,7 +106,9 @@ def test_a_second_halt_by_a_person_is_not_taken_for_the_first() -> None:
     with pytest.raises(Killed):
         Engine(play, journal).run(job("inProgress"))
     play.live.tracks["production"] = [HALTED, OLD]
-    with pytest.raises(ReleaseRefused, match="An earlier run of this job has changed 42"):
+    with pytest.raises(
+        ReleaseRefused, match="An earlier run of this job has changed 42"
+    ):
         Engine(play, journal).run(job("inProgress"))
     assert len(play.commits) == 1
     assert play.live.tracks["production"] == [HALTED, OLD]
@@ -135,7 +151,9 @@ def test_a_rollout_that_was_begun_meanwhile_is_not_displaced() -> None:
     play = rolling()
     play.fail("commit", refused(400, OUTSIDE), effect=lambda: change(play, NEWER, OLD))
     with pytest.raises(ReleaseRefused, match="in progress on track production"):
-        Engine(play).run(release_job(artifact(43), tracks=("production",), replace_rollout=True))
+        Engine(play).run(
+            release_job(artifact(43), tracks=("production",), replace_rollout=True)
+        )
     assert play.live.tracks["production"] == [NEWER, OLD]
 
 
@@ -153,7 +171,9 @@ def test_a_rollout_that_was_begun_between_two_runs_is_not_displaced() -> None:
 
 
 @pytest.mark.parametrize("seen", [0.2, None], ids=["widened", "completed"])
-def test_a_commit_that_a_change_by_others_precludes_is_not_claimed(seen: float | None) -> None:
+def test_a_commit_that_a_change_by_others_precludes_is_not_claimed(
+    seen: float | None,
+) -> None:
     """The version was live before with fewer users, a person took it further, and the mapping is
     still to be sent.
     """
@@ -168,7 +188,11 @@ def test_a_commit_that_a_change_by_others_precludes_is_not_claimed(seen: float |
     play.fail("commit", TemporaryError("The service is down."))
     with pytest.raises(TemporaryError):
         Engine(play, journal).run(wanted)
-    now = release(42) if seen is None else release(42, status="inProgress", userFraction=seen)
+    now = (
+        release(42)
+        if seen is None
+        else release(42, status="inProgress", userFraction=seen)
+    )
     change(play, now, *([] if seen is None else [OLD]))
     engine = Engine(play, journal)
     engine.run(wanted)
@@ -178,14 +202,19 @@ def test_a_commit_that_a_change_by_others_precludes_is_not_claimed(seen: float |
     assert play.live.tracks["production"][0] == now
 
 
-def test_who_sends_changes_for_review_is_not_claimed_of_a_commit_that_nobody_saw() -> None:
+def test_who_sends_changes_for_review_is_not_claimed_of_a_commit_that_nobody_saw() -> (
+    None
+):
     """The edit is gone, and what it was to publish is live: by this job or by another machine."""
     play = Play()
     play.forgetful = True
     play.fail("commit", OutcomeUnknown("The answer is lost."), after=True)
     engine = Engine(play)
     engine.run(release_job(artifact(42)))
-    assert (engine.outputs["committed"], engine.outputs["sent-for-review"]) == ("true", "")
+    assert (engine.outputs["committed"], engine.outputs["sent-for-review"]) == (
+        "true",
+        "",
+    )
     assert "through its own commit, whose answer was lost, or through" in engine.log
 
 
@@ -194,7 +223,9 @@ def test_an_edit_without_changes_is_not_continued() -> None:
     play, journal = rolling(), dict[str, str]()
     play.live.bundles[42] = sha256(artifact(42))
     play.fail("GET bundles", TemporaryError("The service is down."))
-    wanted = release_job(artifact(42), tracks=("production",), options=ReleaseOptions("", 0.05))
+    wanted = release_job(
+        artifact(42), tracks=("production",), options=ReleaseOptions("", 0.05)
+    )
     with pytest.raises(TemporaryError):
         Engine(play, journal).run(wanted)
     play.live.tracks["production"] = [HALTED, OLD]
@@ -266,7 +297,11 @@ def widened(play: Play, **more: Any) -> dict[str, Any]:
 def test_a_wider_share_keeps_what_people_gave_the_release() -> None:
     """The run has files, and gives none of it: countries, notes, name and priority stay."""
     play = Play(production=[{**LIVE, **BY_PEOPLE}, OLD])
-    assert widened(play, default_name="v42") == {**LIVE, **BY_PEOPLE, "userFraction": 0.3}
+    assert widened(play, default_name="v42") == {
+        **LIVE,
+        **BY_PEOPLE,
+        "userFraction": 0.3,
+    }
 
 
 def test_what_a_run_gives_takes_the_place_of_what_people_gave() -> None:
@@ -276,7 +311,10 @@ def test_what_a_run_gives_takes_the_place_of_what_people_gave() -> None:
     wide = widened(play, options=options, notes={None: (("en-US", "New."),)})
     assert wide["name"] == "1.42"
     assert wide["inAppUpdatePriority"] == 5
-    assert wide["countryTargeting"] == {"countries": ["CH"], "includeRestOfWorld": False}
+    assert wide["countryTargeting"] == {
+        "countries": ["CH"],
+        "includeRestOfWorld": False,
+    }
     assert {note["language"]: note["text"] for note in wide["releaseNotes"]} == {
         "en-US": "New.",
         "fr-FR": "À la main.",
@@ -285,7 +323,9 @@ def test_what_a_run_gives_takes_the_place_of_what_people_gave() -> None:
 
 def test_a_promotion_keeps_the_countries_of_its_version_on_the_track() -> None:
     """Name, notes and priority are those of the other track."""
-    play = Play(production=[{**LIVE, **BY_PEOPLE}, OLD], beta=[release(42, name="1.42")])
+    play = Play(
+        production=[{**LIVE, **BY_PEOPLE}, OLD], beta=[release(42, name="1.42")]
+    )
     wanted = job(fraction=0.3, promote_from="beta")
     Engine(play).run(wanted)
     wide = play.live.tracks["production"][0]
@@ -320,7 +360,9 @@ def test_the_share_of_a_refused_commit_is_no_output(files: tuple[Any, ...]) -> N
     assert engine.outputs.get("user-fraction", "") == ""
 
 
-@pytest.mark.parametrize(("lasting", "expected"), [(True, TemporaryError), (False, OutcomeUnknown)])
+@pytest.mark.parametrize(
+    ("lasting", "expected"), [(True, TemporaryError), (False, OutcomeUnknown)]
+)
 def test_a_resumption_in_doubt_is_no_reason_to_run_again_where_nothing_remembers_it(
     lasting: bool, expected: type[Exception]
 ) -> None:

@@ -92,7 +92,9 @@ def tracks_without_draft() -> Iterator[list[dict[str, Any]]]:
 def merged(live: list[dict[str, Any]], new: dict[str, Any]) -> list[dict[str, Any]]:
     """What a track holds once a release has come to it."""
     releases = tuple(map(Release, live))
-    after = track_merge.merged("production", releases, Release(new), replace_rollout=True)
+    after = track_merge.merged(
+        "production", releases, Release(new), replace_rollout=True
+    )
     return [release.to_json() for release in after]
 
 
@@ -112,7 +114,9 @@ def accepted(releases: list[dict[str, Any]]) -> bool:
 
 
 @pytest.mark.parametrize(("status", "place"), STAYS)
-def test_what_stays_beside_a_new_release_is_what_google_says(status: str, place: str) -> None:
+def test_what_stays_beside_a_new_release_is_what_google_says(
+    status: str, place: str
+) -> None:
     """Each pair of statuses with every pair of version codes out of three."""
     for codes, others in product(SETS, SETS):
         new, other = staged(codes, status, 0.3), staged(others, place, 0.1)
@@ -129,7 +133,9 @@ def test_each_release_of_a_track_is_looked_at_by_itself(status: str) -> None:
         new = staged(codes, status, 0.3)
         after = merged(live, new)
         stay = [
-            one for one in live if shared(codes, codes_of(one)) in STAYS[status, str(one["status"])]
+            one
+            for one in live
+            if shared(codes, codes_of(one)) in STAYS[status, str(one["status"])]
         ]
         assert after == [new, *stay], live
         seen += 1
@@ -142,7 +148,9 @@ def test_whatever_a_run_leaves_on_a_track_is_a_track_that_google_accepts() -> No
     """
     ends: Counter[str] = Counter()
     options = (ReleaseOptions("inProgress", 0.3), ReleaseOptions("completed"))
-    for live, codes, wish in product(filter(accepted, tracks_without_draft()), SETS, options):
+    for live, codes, wish in product(
+        filter(accepted, tracks_without_draft()), SETS, options
+    ):
         play = Play(production=live)
         job = release_job(
             tracks=("production",),
@@ -151,8 +159,12 @@ def test_whatever_a_run_leaves_on_a_track_is_a_track_that_google_accepts() -> No
             replace_rollout=True,
         )
         # what everybody has is never handed out to a share of them
-        everybody = next((set(codes_of(one)) for one in live if one["status"] == "completed"), None)
-        taken_back = wish.status == "inProgress" and everybody and set(codes) <= everybody
+        everybody = next(
+            (set(codes_of(one)) for one in live if one["status"] == "completed"), None
+        )
+        taken_back = (
+            wish.status == "inProgress" and everybody and set(codes) <= everybody
+        )
         play.live.bundles |= dict.fromkeys(CODES, "digest")
         refusal = refused(play, job)
         ends[refusal or "released"] += 1

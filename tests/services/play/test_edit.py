@@ -39,19 +39,27 @@ from uploader.errors import (
 from uploader.files.android.listing import StoreFiles
 from uploader.services.base import Call, Upload
 from uploader.services.play.release import flow_of_several
-from uploader.services.play.release_job import ReleaseJob, ReleaseOptions, SupplementaryFile
+from uploader.services.play.release_job import (
+    ReleaseJob,
+    ReleaseOptions,
+    SupplementaryFile,
+)
 
 LOST = OutcomeUnknown("The answer is lost.")
 DELETED = "This Edit has been deleted."
 COMMITTED = "This edit has already been committed."
 MAPPING = (SupplementaryFile("mapping", plain("mapping.txt", b"m"), 2),)
-CONCURRENT = "There was an attempt to update an object that is being updated concurrently."
+CONCURRENT = (
+    "There was an attempt to update an object that is being updated concurrently."
+)
 
 
 def commits(engine: Engine) -> list[dict[str, str]]:
     """The parameters of every commit that was sent."""
     calls = (
-        step for step in engine.steps if isinstance(step, Call) and step.path.endswith(":commit")
+        step
+        for step in engine.steps
+        if isinstance(step, Call) and step.path.endswith(":commit")
     )
     return [dict(call.query) for call in calls]
 
@@ -125,10 +133,14 @@ def test_a_signal_during_the_commit_tells_of_the_doubt(shared: bool) -> None:
     play = Play()
     play.open_edit()
     play.fail("commit", Interrupted(15), after=True)
-    engine = Engine(play, {f"edit:{PACKAGE}": "the record of another edit"} if shared else {})
+    engine = Engine(
+        play, {f"edit:{PACKAGE}": "the record of another edit"} if shared else {}
+    )
     with pytest.raises(Interrupted):
         engine.run(
-            release_job(artifact(2), existing_edit="1" if shared else "", lasting_state=True)
+            release_job(
+                artifact(2), existing_edit="1" if shared else "", lasting_state=True
+            )
         )
     how = "check in the Play Console" if shared else "the next run checks"
     assert engine.log.endswith(
@@ -136,7 +148,9 @@ def test_a_signal_during_the_commit_tells_of_the_doubt(shared: bool) -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["GET bundles", "upload bundles", "GET tracks", "PUT tracks"])
+@pytest.mark.parametrize(
+    "name", ["GET bundles", "upload bundles", "GET tracks", "PUT tracks"]
+)
 @pytest.mark.parametrize(
     "error",
     [
@@ -145,7 +159,9 @@ def test_a_signal_during_the_commit_tells_of_the_doubt(shared: bool) -> None:
         ServiceError("Foreign host."),
     ],
 )
-def test_every_other_failure_deletes_the_own_edit(name: str, error: UploaderError) -> None:
+def test_every_other_failure_deletes_the_own_edit(
+    name: str, error: UploaderError
+) -> None:
     """Nothing is left behind, the log says so, and the outputs do not name a deleted edit."""
     play = Play()
     # the list of tracks that is refused, then the one that counts
@@ -161,7 +177,9 @@ def test_every_other_failure_deletes_the_own_edit(name: str, error: UploaderErro
 
 
 @pytest.mark.parametrize("error", [TemporaryError("Play is down."), Interrupted(15)])
-def test_an_error_while_deleting_never_hides_the_first_error(error: UploaderError) -> None:
+def test_an_error_while_deleting_never_hides_the_first_error(
+    error: UploaderError,
+) -> None:
     """The log warns about the edit that stays; the run ends with what really happened."""
     play = Play()
     play.fail("PUT tracks", refused(400, "Invalid request"))
@@ -170,7 +188,9 @@ def test_an_error_while_deleting_never_hides_the_first_error(error: UploaderErro
     with pytest.raises(ApiError, match="Invalid request"):
         engine.run(release_job(artifact(2)))
     if isinstance(error, TemporaryError):
-        assert "could not be deleted (Play is down.); it expires by itself" in engine.log
+        assert (
+            "could not be deleted (Play is down.); it expires by itself" in engine.log
+        )
 
 
 @pytest.mark.parametrize("dry_run", [True, False])
@@ -199,7 +219,9 @@ def test_after_a_signal_nothing_is_called_that_waits() -> None:
     engine = Engine(play)
     with pytest.raises(Interrupted):
         engine.run(release_job(artifact(2)))
-    last = max(place for place, step in enumerate(engine.steps) if isinstance(step, Upload))
+    last = max(
+        place for place, step in enumerate(engine.steps) if isinstance(step, Upload)
+    )
     assert engine.steps[last + 1 :] == []
     assert engine.waits == 0
 
@@ -241,7 +263,9 @@ def test_a_commit_without_permission_names_what_the_job_needs(
     assert needed in caught.value.hint
 
 
-def test_an_edit_that_may_not_be_opened_is_perhaps_of_an_app_that_is_not_ticked() -> None:
+def test_an_edit_that_may_not_be_opened_is_perhaps_of_an_app_that_is_not_ticked() -> (
+    None
+):
     """No track is concerned yet."""
     play = Play()
     play.fail("insert", refused(403, "The caller does not have permission"))
@@ -252,9 +276,12 @@ def test_an_edit_that_may_not_be_opened_is_perhaps_of_an_app_that_is_not_ticked(
 
 
 @pytest.mark.parametrize(
-    "more", [{"tracks": ("production",)}, {"listing": StoreFiles({"en-US": {"title": "Old"}})}]
+    "more",
+    [{"tracks": ("production",)}, {"listing": StoreFiles({"en-US": {"title": "Old"}})}],
 )
-def test_an_edit_kept_for_another_release_is_never_committed(more: dict[str, Any]) -> None:
+def test_an_edit_kept_for_another_release_is_never_committed(
+    more: dict[str, Any],
+) -> None:
     """The kept edit holds a track or texts that are no longer asked for: the run deletes it and
     begins afresh.
     """
@@ -272,7 +299,8 @@ def test_a_kept_edit_takes_another_status_as_if_nothing_had_been_done_in_it() ->
     """
     play, journal = Play(internal=[release(1)]), dict[str, str]()
     play.fail(
-        "commit", refused(400, "Only releases with status draft may be created on draft app.")
+        "commit",
+        refused(400, "Only releases with status draft may be created on draft app."),
     )
     with pytest.raises(ApiError):
         Engine(play, journal).run(release_job(artifact(2)))
@@ -306,7 +334,9 @@ def stopped(play: Play, job: ReleaseJob) -> dict[str, str]:
         release_job(tracks=(), listing=StoreFiles({"en-US": {"title": "Old"}})),
         release_job(
             tracks=(),
-            listing=StoreFiles(LISTING.texts, {("en-US", "icon"): (plain("i.png", b"\x89PNG"),)}),
+            listing=StoreFiles(
+                LISTING.texts, {("en-US", "icon"): (plain("i.png", b"\x89PNG"),)}
+            ),
         ),
     ],
     ids=["no pruning", "other texts", "the texts that are live", "other images"],
@@ -325,7 +355,9 @@ def test_what_a_stopped_run_did_to_the_listing_is_published_by_no_other_wish(
         return play
 
     play, fresh = shop(), shop()
-    journal = stopped(play, release_job(tracks=(), listing=LISTING, prune_images="true"))
+    journal = stopped(
+        play, release_job(tracks=(), listing=LISTING, prune_images="true")
+    )
     Engine(play, journal).run(wished)
     Engine(fresh).run(wished)
     assert play.live.content == fresh.live.content
@@ -335,22 +367,32 @@ def test_the_same_listing_goes_on_in_the_kept_edit() -> None:
     """Texts and images are known by their content, so nothing is sent again."""
     play, job = Play(), release_job(tracks=(), listing=LISTING, prune_images="true")
     Engine(play, stopped(play, job)).run(job)
-    assert (play.count("insert"), play.uploads, play.count("PUT listings")) == (1, ["1.png"], 1)
+    assert (play.count("insert"), play.uploads, play.count("PUT listings")) == (
+        1,
+        ["1.png"],
+        1,
+    )
 
 
-def test_testers_that_a_stopped_run_let_in_are_not_shown_as_those_that_are_there() -> None:
+def test_testers_that_a_stopped_run_let_in_are_not_shown_as_those_that_are_there() -> (
+    None
+):
     """Another list begins in a fresh edit, so that the plan compares it with what is live."""
     play = Play()
     play.live.testers["alpha"] = ["live@example.com"]
     asked: dict[str, Any] = {"tracks": ("alpha",), "tester_tracks": ("alpha",)}
-    journal = stopped(play, release_job(artifact(2), testers=("a@example.com",), **asked))
+    journal = stopped(
+        play, release_job(artifact(2), testers=("a@example.com",), **asked)
+    )
     engine = Engine(play, journal)
     engine.run(release_job(artifact(2), testers=("b@example.com",), **asked))
     assert play.live.testers["alpha"] == ["b@example.com"]
     assert "+ b@example.com, - live@example.com" in engine.log
 
 
-@pytest.mark.parametrize("wrote", [True, False], ids=["", "record of the version before"])
+@pytest.mark.parametrize(
+    "wrote", [True, False], ids=["", "record of the version before"]
+)
 def test_a_kept_release_loses_what_is_not_wished_any_more(wrote: bool) -> None:
     """Google Play adds fields by itself, so that what it lists does not tell countries and notes of
     a stopped run.
@@ -359,12 +401,16 @@ def test_a_kept_release_loses_what_is_not_wished_any_more(wrote: bool) -> None:
     limited = replace(
         staged, countries=("DE",), notes=(("en-US", "Only for Germany."),), priority=5
     )
-    journal = stopped(play, release_job(artifact(2), tracks=("production",), options=limited))
+    journal = stopped(
+        play, release_job(artifact(2), tracks=("production",), options=limited)
+    )
     if not wrote:
         record = json.loads(journal[f"edit:{PACKAGE}"])
         del record["wrote"]
         journal[f"edit:{PACKAGE}"] = json.dumps(record)
-    Engine(play, journal).run(release_job(artifact(2), tracks=("production",), options=staged))
+    Engine(play, journal).run(
+        release_job(artifact(2), tracks=("production",), options=staged)
+    )
     assert play.live.tracks["production"] == [
         release(2, status="inProgress", userFraction=0.1),
         release(1),
@@ -401,7 +447,11 @@ def test_a_bundle_that_was_built_again_begins_in_a_fresh_edit(answered: bool) ->
     engine = Engine(play, journal)
     engine.run(release_job(artifact(2, b"built again")))
     assert play.live.bundles[2] == sha256(artifact(2, b"built again"))
-    assert (play.live.tracks["internal"], play.count("insert"), play.edits) == ([release(2)], 2, {})
+    assert (play.live.tracks["internal"], play.count("insert"), play.edits) == (
+        [release(2)],
+        2,
+        {},
+    )
     assert (
         "app-2.aab was built again: edit 1 of an earlier run has other bytes as version code 2."
         in engine.log
@@ -422,7 +472,9 @@ def test_a_bundle_that_was_built_again_after_its_release_is_refused() -> None:
         assert play.live.bundles[2] == sha256(artifact(2))
 
 
-def test_the_file_that_arrives_behind_the_list_of_bundles_may_be_an_earlier_build() -> None:
+def test_the_file_that_arrives_behind_the_list_of_bundles_may_be_an_earlier_build() -> (
+    None
+):
     """The list was asked before the upload of the killed run had come to its end, and ours is
     refused.
     """
@@ -435,7 +487,9 @@ def test_the_file_that_arrives_behind_the_list_of_bundles_may_be_an_earlier_buil
         play.edits["1"].bundles[2] = sha256(artifact(2))
 
     play.fail(
-        "upload bundles", refused(403, "Version code 2 has already been used."), effect=arrive
+        "upload bundles",
+        refused(403, "Version code 2 has already been used."),
+        effect=arrive,
     )
     Engine(play, journal).run(release_job(artifact(2, b"built again")))
     assert play.live.bundles[2] == sha256(artifact(2, b"built again"))
@@ -456,9 +510,13 @@ def test_a_rehearsal_never_goes_on_in_the_edit_of_a_release() -> None:
 # --- closed by somebody else ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["upload bundles", "GET tracks", "PUT tracks", "commit"])
+@pytest.mark.parametrize(
+    "name", ["upload bundles", "GET tracks", "PUT tracks", "commit"]
+)
 @pytest.mark.parametrize("why", [DELETED, "This edit has expired.", "Edit not found."])
-def test_an_edit_closed_from_outside_is_replaced_by_a_fresh_one(name: str, why: str) -> None:
+def test_an_edit_closed_from_outside_is_replaced_by_a_fresh_one(
+    name: str, why: str
+) -> None:
     """Two pushes race, or the console was used: the work is done again in a fresh edit."""
     play = Play()
     play.fail(name, refused(404, why), effect=play.close_edits)
@@ -482,7 +540,10 @@ def test_an_edit_of_others_that_is_gone_is_not_replaced(name: str, why: str) -> 
     with pytest.raises(ApiError, match=why) as caught:
         Engine(play).run(release_job(artifact(2), existing_edit="1"))
     assert play.count("insert") == 1
-    assert caught.value.hint == "Correct `existing-edit-id`, or leave it out for a fresh edit."
+    assert (
+        caught.value.hint
+        == "Correct `existing-edit-id`, or leave it out for a fresh edit."
+    )
 
 
 def shared_edit(play: Play) -> None:
@@ -493,7 +554,10 @@ def shared_edit(play: Play) -> None:
 @pytest.mark.parametrize("name", ["GET", "GET tracks", "commit"])
 @pytest.mark.parametrize(
     ("asked", "own_part"),
-    [({"artifacts": (artifact(2),)}, ", with 2.0 (2) on internal"), ({"tracks": ()}, "")],
+    [
+        ({"artifacts": (artifact(2),)}, ", with 2.0 (2) on internal"),
+        ({"tracks": ()}, ""),
+    ],
     ids=["a-release", "commit-alone"],
 )
 def test_a_shared_edit_that_another_job_has_committed_is_done(
@@ -537,7 +601,8 @@ def test_a_shared_edit_that_was_committed_without_this_job_is_refused_in_clear_w
     play.take("1")
     engine = Engine(play)
     with pytest.raises(
-        ServiceError, match="Edit 1 is committed, but what this run asks for was not found"
+        ServiceError,
+        match="Edit 1 is committed, but what this run asks for was not found",
     ) as caught:
         engine.run(release_job(existing_edit="1", **asked))
     assert (caught.value.code, caught.value.exit_code) == ("edit-committed", 4)
@@ -576,7 +641,9 @@ def test_a_commit_that_was_not_answered_is_told_as_this_run_s() -> None:
         ),
     ],
 )
-def test_the_loser_of_two_equal_releases_says_whose_it_is(name: str, besides: str) -> None:
+def test_the_loser_of_two_equal_releases_says_whose_it_is(
+    name: str, besides: str
+) -> None:
     """Another job of the same commit was faster, and closed our edit: the release is live, and the
     run ends well.
     """
@@ -588,8 +655,13 @@ def test_the_loser_of_two_equal_releases_says_whose_it_is(name: str, besides: st
     play.fail(name, refused(404, DELETED), effect=other_job)
     engine = Engine(play)
     outcome = engine.run(release_job(artifact(2)))
-    published = "another job, or someone in the Play Console, has published it in the meantime"
-    assert outcome.headline == f"{PACKAGE} 2.0 (2) is on Google Play: {published}{besides}."
+    published = (
+        "another job, or someone in the Play Console, has published it in the meantime"
+    )
+    assert (
+        outcome.headline
+        == f"{PACKAGE} 2.0 (2) is on Google Play: {published}{besides}."
+    )
     assert (engine.outputs["committed"], len(play.commits)) == ("true", 1)
     assert "Nothing had to be changed" not in engine.log
 
@@ -659,7 +731,10 @@ def test_changes_not_sent_for_review_auto_commits_again_in_the_same_edit() -> No
     play.review = "by hand"
     engine = Engine(play)
     outcome = engine.run(release_job(artifact(2)))
-    assert [query.get("changesNotSentForReview") for query in commits(engine)] == [None, "true"]
+    assert [query.get("changesNotSentForReview") for query in commits(engine)] == [
+        None,
+        "true",
+    ]
     assert play.uploads == ["app-2.aab"]
     assert play.count("insert") == 1
     assert "must still be sent for review" in outcome.sections[0].rows[-1][0]
@@ -690,8 +765,12 @@ def test_auto_turns_back_where_google_does() -> None:
     assert play.uploads == ["app-2.aab"]
 
 
-@pytest.mark.parametrize(("setting", "review"), [("true", "automatic"), ("false", "by hand")])
-def test_a_fixed_setting_is_obeyed_and_the_refusal_explained(setting: str, review: str) -> None:
+@pytest.mark.parametrize(
+    ("setting", "review"), [("true", "automatic"), ("false", "by hand")]
+)
+def test_a_fixed_setting_is_obeyed_and_the_refusal_explained(
+    setting: str, review: str
+) -> None:
     """`true` and `false` mean what they say; the cure names `auto`."""
     play = Play()
     play.review = review
@@ -715,14 +794,23 @@ def test_what_the_validation_announces_of_one_app_is_final_before_the_first_comm
     plays[names[number]].fail("validate", refused(400, BY_HAND))
     jobs = [
         release_job(
-            artifact(2, package=name), package=name, apps_in_run=3, not_sent_for_review=setting
+            artifact(2, package=name),
+            package=name,
+            apps_in_run=3,
+            not_sent_for_review=setting,
         )
         for name in names
     ]
     engine = Engine(Console(plays))
-    with pytest.raises(ApiError) if setting == "false" else contextlib.nullcontext() as caught:
+    with (
+        pytest.raises(ApiError)
+        if setting == "false"
+        else contextlib.nullcontext() as caught
+    ):
         engine.drive(partial(flow_of_several, jobs, names))
-    assert sum(play.count("commit") for play in plays.values()) == (0 if setting == "false" else 3)
+    assert sum(play.count("commit") for play in plays.values()) == (
+        0 if setting == "false" else 3
+    )
     assert not any(play.edits for play in plays.values())
     if caught:
         assert (caught.value.exit_code, caught.value.code) == (4, "review-by-hand")
@@ -741,7 +829,9 @@ def test_a_review_in_flight_is_not_pulled_unasked() -> None:
     assert "changes-in-review: cancel" in caught.value.hint
     engine = Engine(play)
     engine.run(release_job(artifact(2), cancel_review=True))
-    assert commits(engine)[0]["changesInReviewBehavior"] == "CANCEL_IN_REVIEW_AND_SUBMIT"
+    assert (
+        commits(engine)[0]["changesInReviewBehavior"] == "CANCEL_IN_REVIEW_AND_SUBMIT"
+    )
 
 
 @pytest.mark.parametrize("forgetful", [True, False])
@@ -752,7 +842,11 @@ def test_who_has_to_send_a_lost_commit_for_review_is_remembered(
     """Its answer is lost with the process or without it, and the next look finds that it
     happened.
     """
-    play, journal, job = Play(), dict[str, str](), release_job(artifact(2), tracks=("beta",))
+    play, journal, job = (
+        Play(),
+        dict[str, str](),
+        release_job(artifact(2), tracks=("beta",)),
+    )
     play.review, play.forgetful = "by hand", forgetful
     play.fail("commit", Killed() if killed else LOST, after=True, skip=1)
     if killed:
@@ -760,7 +854,11 @@ def test_who_has_to_send_a_lost_commit_for_review_is_remembered(
             Engine(play, journal).run(job)
     engine = Engine(play, journal)
     outcome = engine.run(job)
-    assert (engine.outputs["committed"], engine.outputs["sent-for-review"], len(play.commits)) == (
+    assert (
+        engine.outputs["committed"],
+        engine.outputs["sent-for-review"],
+        len(play.commits),
+    ) == (
         "true",
         "false",
         1,
@@ -769,7 +867,9 @@ def test_who_has_to_send_a_lost_commit_for_review_is_remembered(
         "send it for review in the Play Console, under Publishing overview" in one
         for one in engine.warnings
     )
-    assert outcome.headline.endswith("is committed; send it for review in the Play Console.")
+    assert outcome.headline.endswith(
+        "is committed; send it for review in the Play Console."
+    )
     assert "must still be sent for review" in outcome.sections[0].rows[-1][0]
 
 
@@ -779,15 +879,22 @@ def test_a_lost_commit_that_sends_for_review_says_so() -> None:
     journal = cut_off(play, job)
     record = json.loads(journal[f"edit:{PACKAGE}"])
     for by_hand, sent in ((False, "true"), (None, "")):
-        engine = Engine(play, {f"edit:{PACKAGE}": json.dumps({**record, "by_hand": by_hand})})
+        engine = Engine(
+            play, {f"edit:{PACKAGE}": json.dumps({**record, "by_hand": by_hand})}
+        )
         engine.run(job)
-        assert (engine.outputs["committed"], engine.outputs["sent-for-review"]) == ("true", sent)
+        assert (engine.outputs["committed"], engine.outputs["sent-for-review"]) == (
+            "true",
+            sent,
+        )
 
 
 # --- conflicts and lost answers -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["insert", "upload bundles", "GET tracks", "PUT tracks", "commit"])
+@pytest.mark.parametrize(
+    "name", ["insert", "upload bundles", "GET tracks", "PUT tracks", "commit"]
+)
 def test_a_concurrent_update_is_backed_off(name: str) -> None:
     """409 is waited for and the step repeated."""
     play = Play()
@@ -840,7 +947,10 @@ def test_an_answer_to_a_commit_that_is_no_answer_is_looked_up_too() -> None:
     engine = Engine(play)
     engine.run(release_job(artifact(2)))
     assert engine.outputs["committed"] == "true"
-    assert "The answer is not JSON. Checking whether edit 1 is committed." in engine.warnings
+    assert (
+        "The answer is not JSON. Checking whether edit 1 is committed."
+        in engine.warnings
+    )
 
 
 @pytest.mark.parametrize("at_once", [True, False])
@@ -873,7 +983,11 @@ def test_a_lost_commit_of_a_shared_edit_that_is_gone_is_looked_up(
 
     play.fail("commit", LOST if at_once else refused(404, DELETED), effect=vanish)
     engine = Engine(play)
-    with pytest.raises(ServiceError, match=failure) if failure else contextlib.nullcontext():
+    with (
+        pytest.raises(ServiceError, match=failure)
+        if failure
+        else contextlib.nullcontext()
+    ):
         engine.run(release_job(existing_edit="1", **asked))
     assert (engine.outputs["committed"], engine.outputs["edit-id"], play.edits) == (
         committed,
@@ -948,7 +1062,9 @@ def test_a_run_that_can_t_look_leaves_it_open_whether_an_earlier_one_committed(
     assert (again.outputs["committed"], play.count("commit")) == ("true", 1)
 
 
-def test_a_run_that_has_compared_nothing_does_not_say_that_nothing_is_committed() -> None:
+def test_a_run_that_has_compared_nothing_does_not_say_that_nothing_is_committed() -> (
+    None
+):
     """Another machine may have released it: the tracks and the artifacts tell, and here they can't
     be read.
     """
@@ -986,7 +1102,9 @@ def test_a_commit_that_may_still_arrive_is_not_called_one_that_did_not_happen() 
 @pytest.mark.parametrize("status", [404, 410])
 @pytest.mark.parametrize("killed", [True, False])
 @pytest.mark.parametrize("forgetful", [True, False])
-def test_404_to_a_second_commit_is_no_refusal(status: int, killed: bool, forgetful: bool) -> None:
+def test_404_to_a_second_commit_is_no_refusal(
+    status: int, killed: bool, forgetful: bool
+) -> None:
     """The first one arrived after the look at the edit, and what Google says then is not in words
     about an edit.
     """
@@ -1047,7 +1165,10 @@ def test_a_lost_commit_is_found_in_what_has_become_of_its_release(
         ]
         job = release_job(tracks=("production",), options=options)
     journal = cut_off(play, job)
-    play.live.tracks["production"] = [now, *([] if now["status"] == "completed" else [release(1)])]
+    play.live.tracks["production"] = [
+        now,
+        *([] if now["status"] == "completed" else [release(1)]),
+    ]
     engine = Engine(play, journal)
     outcome = engine.run(job)
     assert (engine.outputs["committed"], len(play.commits)) == ("true", 1)
@@ -1060,7 +1181,9 @@ def test_a_release_that_a_person_changed_before_the_lost_commit_is_not_taken_for
     """It is halted at the share that it had: the run refuses to go on with it, as it would have
     without the loss.
     """
-    play = Play(production=[release(2, status="inProgress", userFraction=0.1), release(1)])
+    play = Play(
+        production=[release(2, status="inProgress", userFraction=0.1), release(1)]
+    )
     job, journal = (
         release_job(tracks=("production",), options=ReleaseOptions("", 0.5)),
         dict[str, str](),
@@ -1076,7 +1199,8 @@ def test_a_release_that_a_person_changed_before_the_lost_commit_is_not_taken_for
 
 
 STAYS = (
-    "The promotion from beta was begun with 2 and continues with that, whatever is on beta by now."
+    "The promotion from beta was begun with 2 and continues with that, whatever is on "
+    "beta by now."
 )
 PROMOTION = release_job(
     promote_from="beta", tracks=("production",), options=ReleaseOptions("", 0.1)
@@ -1127,11 +1251,16 @@ def test_a_promotion_that_loses_its_edit_goes_on_with_its_version() -> None:
     play.fail("commit", refused(404, "Edit not found."), effect=lambda: moved(play))
     engine = Engine(play)
     engine.run(PROMOTION)
-    assert (play.live.tracks["production"], STAYS in engine.log) == ([PROMOTED, release(1)], True)
+    assert (play.live.tracks["production"], STAYS in engine.log) == (
+        [PROMOTED, release(1)],
+        True,
+    )
 
 
 @pytest.mark.parametrize(
-    "wish", [{"promoted": ("3",)}, {"promote_from": "alpha"}], ids=["other codes", "other track"]
+    "wish",
+    [{"promoted": ("3",)}, {"promote_from": "alpha"}],
+    ids=["other codes", "other track"],
 )
 def test_a_promotion_of_something_else_begins_anew(wish: dict[str, Any]) -> None:
     """What was begun before is not what is asked for now."""
@@ -1166,12 +1295,16 @@ def test_a_version_that_was_halted_since_the_promotion_began_is_not_promoted() -
     """
     play, journal = Play(beta=[release(2)], production=[release(1)]), dict[str, str]()
     play.fail(
-        "commit", Killed(), effect=lambda: moved(play, release(2, status="halted"), release(1))
+        "commit",
+        Killed(),
+        effect=lambda: moved(play, release(2, status="halted"), release(1)),
     )
     with pytest.raises(Killed):
         Engine(play, journal).run(PROMOTION)
     engine = Engine(play, journal)
-    with pytest.raises(ReleaseRefused, match="is halted, and is not released to users here"):
+    with pytest.raises(
+        ReleaseRefused, match="is halted, and is not released to users here"
+    ):
         engine.run(PROMOTION)
     assert (play.commits, engine.outputs["committed"]) == ([], "")
 
@@ -1179,7 +1312,9 @@ def test_a_version_that_was_halted_since_the_promotion_began_is_not_promoted() -
 def test_another_wish_is_not_done_by_what_the_lost_commit_brought() -> None:
     """The release is live at 10 %; the next run asks for 50 %, and commits that."""
     play = Play(production=[release(1)])
-    job = release_job(artifact(2), tracks=("production",), options=ReleaseOptions("", 0.1))
+    job = release_job(
+        artifact(2), tracks=("production",), options=ReleaseOptions("", 0.1)
+    )
     journal = cut_off(play, job)
     Engine(play, journal).run(replace(job, options=ReleaseOptions("", 0.5)))
     assert play.live.tracks["production"] == [
@@ -1198,7 +1333,10 @@ def test_a_commit_that_took_its_time_is_seen_when_it_is_sent_again() -> None:
     play.fail("commit", refused(400, COMMITTED), effect=lambda: play.take("1"))
     engine = Engine(play)
     engine.run(release_job(retained=("2",), existing_edit="1"))
-    assert (engine.outputs["committed"], play.live.tracks["internal"]) == ("true", [release(2)])
+    assert (engine.outputs["committed"], play.live.tracks["internal"]) == (
+        "true",
+        [release(2)],
+    )
 
 
 def test_a_shared_edit_gets_a_track_only_once_the_mapping_is_accepted() -> None:
@@ -1209,6 +1347,8 @@ def test_a_shared_edit_gets_a_track_only_once_the_mapping_is_accepted() -> None:
     mapping = SupplementaryFile("mapping", plain("mapping.txt", b"m"), 2)
     with pytest.raises(ApiError):
         Engine(play).run(
-            release_job(artifact(2), existing_edit="1", commit=False, supplementary=(mapping,))
+            release_job(
+                artifact(2), existing_edit="1", commit=False, supplementary=(mapping,)
+            )
         )
     assert play.count("PUT tracks") == 0

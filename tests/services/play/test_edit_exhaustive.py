@@ -67,7 +67,9 @@ def shared() -> FaultyPlay:
     """Has an edit into which another job uploaded its part."""
     play = FaultyPlay()
     play.open_edit()
-    Engine(play).run(release_job(artifact(5), tracks=("beta",), commit=False, existing_edit="1"))
+    Engine(play).run(
+        release_job(artifact(5), tracks=("beta",), commit=False, existing_edit="1")
+    )
     play.opened.clear()
     play.calls.clear()
     return play
@@ -82,11 +84,15 @@ SHAPES = {
     "own edit that tells its commit": Shape(
         release_job(artifact(2)), lambda: FaultyPlay(internal=[release(1)]), (HALTED,)
     ),
-    "two tracks": Shape(release_job(artifact(2), tracks=("internal", "beta")), forgetful),
+    "two tracks": Shape(
+        release_job(artifact(2), tracks=("internal", "beta")), forgetful
+    ),
     "existing-edit-id": Shape(
         release_job(artifact(2), existing_edit="1", supplementary=MAPPING), shared
     ),
-    "existing-edit-id and commit alone": Shape(release_job(tracks=(), existing_edit="1"), shared),
+    "existing-edit-id and commit alone": Shape(
+        release_job(tracks=(), existing_edit="1"), shared
+    ),
     "commit false": Shape(release_job(artifact(2), commit=False)),
     "dry-run": Shape(release_job(artifact(2), dry_run=True)),
     "dry-run of changes that are to be sent for review": Shape(
@@ -100,31 +106,49 @@ SHAPES = {
     ),
     "staged": Shape(
         release_job(
-            artifact(2), options=replace(STAGED, countries=("DE",)), tracks=("production",)
+            artifact(2),
+            options=replace(STAGED, countries=("DE",)),
+            tracks=("production",),
         ),
         lambda: FaultyPlay(production=[release(1)]),
         others=(release_job(artifact(2), options=STAGED, tracks=("production",)),),
     ),
     "testers": Shape(
         release_job(
-            artifact(2), tracks=("alpha",), testers=("a@example.com",), tester_tracks=("alpha",)
+            artifact(2),
+            tracks=("alpha",),
+            testers=("a@example.com",),
+            tester_tracks=("alpha",),
         ),
         forgetful,
         others=(
             release_job(
-                artifact(2), tracks=("alpha",), testers=("b@example.com",), tester_tracks=("alpha",)
+                artifact(2),
+                tracks=("alpha",),
+                testers=("b@example.com",),
+                tester_tracks=("alpha",),
             ),
         ),
     ),
-    "promotion": Shape(release_job(promote_from="beta"), promoting, people=(next_on_beta,)),
-    "promotion that a person halts": Shape(release_job(promote_from="beta"), promoting, (HALTED,)),
+    "promotion": Shape(
+        release_job(promote_from="beta"), promoting, people=(next_on_beta,)
+    ),
+    "promotion that a person halts": Shape(
+        release_job(promote_from="beta"), promoting, (HALTED,)
+    ),
     "staged rollout that people take further or halt": Shape(
-        release_job(artifact(2), tracks=("production",), options=ReleaseOptions("inProgress", 0.1)),
+        release_job(
+            artifact(2),
+            tracks=("production",),
+            options=ReleaseOptions("inProgress", 0.1),
+        ),
         forgetful,
         (HALTED, WIDENED, COMPLETED),
     ),
 }
-BESIDE = Shape(release_job(artifact(2), listing=LISTING, supplementary=MAPPING), forgetful)
+BESIDE = Shape(
+    release_job(artifact(2), listing=LISTING, supplementary=MAPPING), forgetful
+)
 """A listing beside a release, which has so many calls that one fault at each is enough."""
 FEW = {"existing-edit-id and commit alone": 700}  # runs: such a job has three calls
 
@@ -151,7 +175,9 @@ def test_no_two_faults_lead_to_anything_that_must_not_be(name: str) -> None:
         pytest.param("listing", by_turns, id="listing, by turns"),
     ],
 )
-def test_no_order_of_simultaneous_steps_breaks_the_rules(name: str, choose: Choose) -> None:
+def test_no_order_of_simultaneous_steps_breaks_the_rules(
+    name: str, choose: Choose
+) -> None:
     """The last of several things first, and one call of each in turn: the same rules hold."""
     walk = Walk(SHAPES[name], choose)
     walk.explore()

@@ -85,7 +85,13 @@ def test_a_refusal_says_nothing_of_an_earlier_commit() -> None:
         Event.FOUND_OPEN,
         Event.SEND_COMMIT,
     )
-    for event in (*events, Event.COMMIT_REFUSED, Event.RECALL, Event.CLOSED, Event.REPLACE):
+    for event in (
+        *events,
+        Event.COMMIT_REFUSED,
+        Event.RECALL,
+        Event.CLOSED,
+        Event.REPLACE,
+    ):
         state = state.after(event)
     assert (state.stage, state.commit) == (Stage.CLEAN, CommitKnowledge.UNKNOWN)
 
@@ -107,7 +113,13 @@ def test_a_refusal_says_nothing_of_an_earlier_commit() -> None:
 )
 def test_a_record_that_can_t_be_is_no_record(wrong: dict[str, object]) -> None:
     """Unknown words, pairs that the machine does not have, or other forms."""
-    right = {"edit": "7", "stage": "changed", "commit": "none", "changes": {}, "before": {}}
+    right = {
+        "edit": "7",
+        "stage": "changed",
+        "commit": "none",
+        "changes": {},
+        "before": {},
+    }
     old = {"edit": "7", "sent": {}, "before": {}, "listing": False, "doubt": False}
     job = release_job(artifact(2))
     for record, sane in ((right, True), ({**right, **wrong}, False), (old, False)):

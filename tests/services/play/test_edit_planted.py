@@ -75,7 +75,7 @@ LATE = Planted(
 )
 DENIED = Planted(
     "edit_lifecycle",
-    "return isinstance(error, ApiError) and error.status in (404, 410) and find(error) is OTHER",
+    "return error.status in (404, 410) and find(error) is OTHER",
     "return False",
     "own edit that tells its commit",
     "what is live is said not to be committed",
@@ -170,7 +170,9 @@ def test_a_rule_planted_backwards_is_found(rule: str, tmp_path: Path) -> None:
     """
     planted = RULES[rule]
     shutil.copytree(
-        ROOT / "uploader", tmp_path / "uploader", ignore=shutil.ignore_patterns("__pycache__")
+        ROOT / "uploader",
+        tmp_path / "uploader",
+        ignore=shutil.ignore_patterns("__pycache__"),
     )
     (tmp_path / "tests").symlink_to(ROOT / "tests")
     module = tmp_path / PLAY / f"{planted.module}.py"
@@ -178,6 +180,8 @@ def test_a_rule_planted_backwards_is_found(rule: str, tmp_path: Path) -> None:
     assert source.count(planted.line) == 1
     module.write_text(source.replace(planted.line, planted.backwards))
     command = [sys.executable, "-c", WALK, planted.shape]
-    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    ended = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, text=True, check=False
+    )
     assert ended.returncode == 1
     assert planted.words in ended.stderr.splitlines()[-1]

@@ -32,7 +32,11 @@ HOUR = 3600.0
 
 
 def day(
-    ago: int, rate: float, users: int, code: str = "42", interval: tuple[float, float] | None = None
+    ago: int,
+    rate: float,
+    users: int,
+    code: str = "42",
+    interval: tuple[float, float] | None = None,
 ) -> Measurement:
     """A measurement of the day so many days before the newest; the rate is in per cent."""
     bounds = interval and (interval[0] / 100, interval[1] / 100)
@@ -50,16 +54,36 @@ CRASH, ANR, TIMES = "crash-rate 1.09%", "anr-rate 0.47%", "crash-rate 1.5x"
 NEVER = day(0, 0, 100_000, "41", (0, 0))
 SITUATIONS: dict[str, tuple[str, list[Measurement], str, str]] = {
     "well below": (CRASH, [day(0, 0.4, 5000)], "pass", ""),
-    "well below on both days": (CRASH, [day(0, 0.4, 5000), day(1, 0.5, 900)], "pass", ""),
+    "well below on both days": (
+        CRASH,
+        [day(0, 0.4, 5000), day(1, 0.5, 900)],
+        "pass",
+        "",
+    ),
     "exactly the limit": (CRASH, [day(0, 1.09, 5000)], "pass", ""),
     "a hair above": (CRASH, [day(0, 1.1, 5000)], "hold", "by chance"),
     "above, few hundred users": (CRASH, [day(0, 1.8, 500)], "hold", "by chance"),
-    "above, many users": (CRASH, [day(0, 1.8, 5000)], "halt", "above the limit of 1.09 %"),
+    "above, many users": (
+        CRASH,
+        [day(0, 1.8, 5000)],
+        "halt",
+        "above the limit of 1.09 %",
+    ),
     "far above, few hundred users": (CRASH, [day(0, 6.0, 300)], "halt", "at least"),
     "everybody crashes": (CRASH, [day(0, 100, 200)], "halt", "100 %"),
     "nobody crashes": (CRASH, [day(0, 0, 200)], "pass", ""),
-    "first day, sixty users, bad by chance": (CRASH, [day(0, 2.3, 60)], "hold", "100 are needed"),
-    "first day, sixty users, good": (CRASH, [day(0, 0, 60)], "hold", "at most 60 users a day"),
+    "first day, sixty users, bad by chance": (
+        CRASH,
+        [day(0, 2.3, 60)],
+        "hold",
+        "100 are needed",
+    ),
+    "first day, sixty users, good": (
+        CRASH,
+        [day(0, 0, 60)],
+        "hold",
+        "at most 60 users a day",
+    ),
     "just enough users": (CRASH, [day(0, 0.5, 100)], "pass", ""),
     "one user too few": (CRASH, [day(0, 0.5, 99)], "hold", "99 users"),
     "no users": (CRASH, [day(0, 0, 0)], "hold", "0 users"),
@@ -69,7 +93,12 @@ SITUATIONS: dict[str, tuple[str, list[Measurement], str, str]] = {
         "hold",
         "60 users",
     ),
-    "bad first day, thin; good second": (CRASH, [day(1, 2.3, 60), day(0, 0.5, 3000)], "pass", ""),
+    "bad first day, thin; good second": (
+        CRASH,
+        [day(1, 2.3, 60), day(0, 0.5, 3000)],
+        "pass",
+        "",
+    ),
     "bad first day, by chance; good second": (
         CRASH,
         [day(1, 1.6, 150), day(0, 0.5, 3000)],
@@ -88,14 +117,29 @@ SITUATIONS: dict[str, tuple[str, list[Measurement], str, str]] = {
         "halt",
         "2026-06-23",
     ),
-    "rising, perhaps by chance": (CRASH, [day(1, 0.2, 900), day(0, 1.3, 900)], "hold", "by chance"),
-    "good day, then a thin one": (CRASH, [day(1, 0.4, 2000), day(0, 5, 40)], "pass", ""),
+    "rising, perhaps by chance": (
+        CRASH,
+        [day(1, 0.2, 900), day(0, 1.3, 900)],
+        "hold",
+        "by chance",
+    ),
+    "good day, then a thin one": (
+        CRASH,
+        [day(1, 0.4, 2000), day(0, 5, 40)],
+        "pass",
+        "",
+    ),
     "bad before the period": (CRASH, [day(2, 9, 5000), day(0, 0.4, 5000)], "pass", ""),
     "only before the period": (CRASH, [day(2, 0.4, 5000)], "hold", "not measured"),
     "not measured at all": (CRASH, [], "hold", "too few users have this release"),
     "only others are measured": (CRASH, [old(0.4)], "hold", "not measured"),
     "only others are bad": (CRASH, [old(9), day(0, 0.4, 5000)], "pass", ""),
-    "two versions, both good": (CRASH, [day(0, 0.4, 5000), day(0, 0.4, 800, "43")], "pass", ""),
+    "two versions, both good": (
+        CRASH,
+        [day(0, 0.4, 5000), day(0, 0.4, 800, "43")],
+        "pass",
+        "",
+    ),
     "two versions, one surely bad": (
         CRASH,
         [day(0, 0.4, 5000), day(0, 9, 800, "43")],
@@ -108,14 +152,24 @@ SITUATIONS: dict[str, tuple[str, list[Measurement], str, str]] = {
         "hold",
         "version 43",
     ),
-    "two versions, one thin": (CRASH, [day(0, 0.4, 5000), day(0, 20, 10, "43")], "pass", ""),
+    "two versions, one thin": (
+        CRASH,
+        [day(0, 0.4, 5000), day(0, 20, 10, "43")],
+        "pass",
+        "",
+    ),
     "two versions, both thin": (
         CRASH,
         [day(0, 0.4, 70), day(0, 0.4, 70, "43")],
         "hold",
         "70 users",
     ),
-    "Google's interval is wide": (CRASH, [day(0, 3, 5000, interval=(0.9, 5))], "hold", "by chance"),
+    "Google's interval is wide": (
+        CRASH,
+        [day(0, 3, 5000, interval=(0.9, 5))],
+        "hold",
+        "by chance",
+    ),
     "Google's interval is narrow": (
         CRASH,
         [day(0, 1.2, 500, interval=(1.1, 1.3))],
@@ -149,9 +203,19 @@ SITUATIONS: dict[str, tuple[str, list[Measurement], str, str]] = {
     "ANRs below": (ANR, [day(0, 0.3, 5000)], "pass", ""),
     "ANRs surely above": (ANR, [day(0, 1.2, 5000)], "halt", "ANR rate"),
     "both metrics below": (f"{CRASH}, {ANR}", [day(0, 0.3, 5000)], "pass", ""),
-    "crashes fine, ANRs not": (f"{CRASH}, {ANR}", [day(0, 0.9, 5000)], "halt", "ANR rate"),
+    "crashes fine, ANRs not": (
+        f"{CRASH}, {ANR}",
+        [day(0, 0.9, 5000)],
+        "halt",
+        "ANR rate",
+    ),
     "relative, below": (TIMES, [old(0.5), day(0, 0.6, 5000)], "pass", ""),
-    "relative, above by chance": (TIMES, [old(0.5), day(0, 0.9, 900)], "hold", "(1.5x)"),
+    "relative, above by chance": (
+        TIMES,
+        [old(0.5), day(0, 0.9, 900)],
+        "hold",
+        "(1.5x)",
+    ),
     "relative, surely above": (
         TIMES,
         [old(0.5), day(0, 2, 5000)],
@@ -159,15 +223,30 @@ SITUATIONS: dict[str, tuple[str, list[Measurement], str, str]] = {
         "above the limit of 0.75 % (1.5x)",
     ),
     "relative, the old one is bad, too": (TIMES, [old(3), day(0, 4, 5000)], "pass", ""),
-    "relative, the old one is not measured": (TIMES, [day(0, 0.6, 5000)], "hold", "compared"),
-    "relative, the old one is thin": (TIMES, [old(0.5, 50), day(0, 0.6, 5000)], "hold", "compared"),
+    "relative, the old one is not measured": (
+        TIMES,
+        [day(0, 0.6, 5000)],
+        "hold",
+        "compared",
+    ),
+    "relative, the old one is thin": (
+        TIMES,
+        [old(0.5, 50), day(0, 0.6, 5000)],
+        "hold",
+        "compared",
+    ),
     "relative, the old one on another day": (
         TIMES,
         [old(0.5, ago=1), day(0, 0.6, 5000)],
         "hold",
         "compared",
     ),
-    "relative, the old one never crashes": (TIMES, [old(0), day(0, 0, 5000)], "pass", ""),
+    "relative, the old one never crashes": (
+        TIMES,
+        [old(0), day(0, 0, 5000)],
+        "pass",
+        "",
+    ),
     "relative, surely nobody crashes": (TIMES, [NEVER, day(0, 0, 5000)], "pass", ""),
     "relative, the old one surely never crashes": (
         TIMES,
@@ -200,8 +279,16 @@ def judged(
     text: str, rows: list[Measurement], gate: Gate | None = None, now: float = NOW
 ) -> Judgement:
     """The judgement over the release 42+43."""
-    found: dict[Metric, Answer] = dict.fromkeys(("crash-rate", "anr-rate"), (TODAY, tuple(rows)))
-    return judge(replace((gate or Gate()), limits=limits(text)), now, found, ("42", "43"), ("41",))
+    found: dict[Metric, Answer] = dict.fromkeys(
+        ("crash-rate", "anr-rate"), (TODAY, tuple(rows))
+    )
+    return judge(
+        replace((gate or Gate()), limits=limits(text)),
+        now,
+        found,
+        ("42", "43"),
+        ("41",),
+    )
 
 
 @pytest.mark.parametrize("name", SITUATIONS)
@@ -217,7 +304,11 @@ def test_each_situation_has_its_ruling_and_its_reason(name: str) -> None:
 @pytest.mark.parametrize(
     ("text", "rows", "brief"),
     [
-        (f"{CRASH}, {TIMES}", [old(0.6), day(0, 2.1, 5000)], "crash rate 2.1 %, limit 0.9 %"),
+        (
+            f"{CRASH}, {TIMES}",
+            [old(0.6), day(0, 2.1, 5000)],
+            "crash rate 2.1 %, limit 0.9 %",
+        ),
         (
             CRASH,
             [day(0, 1.3, 900)],
@@ -242,7 +333,9 @@ def test_old_data_say_nothing(hours: float, ruling: str) -> None:
     rollout.
     """
     # in Los Angeles, summer
-    ended = datetime(TODAY.year, TODAY.month, TODAY.day, 7, tzinfo=timezone.utc).timestamp()
+    ended = datetime(
+        TODAY.year, TODAY.month, TODAY.day, 7, tzinfo=timezone.utc
+    ).timestamp()
     found = judged(CRASH, [day(0, 0.1, 5000)], now=ended + hours * HOUR)
     assert found.ruling == ruling
     assert ("stale" in " ".join(found.reasons)) == (ruling == "hold")
@@ -250,7 +343,9 @@ def test_old_data_say_nothing(hours: float, ruling: str) -> None:
 
 def test_data_from_the_future_are_not_fresh() -> None:
     """A date that is wrong must not keep a feed fresh that stopped: the rollout is held."""
-    began = datetime(TODAY.year, TODAY.month, TODAY.day, 7, tzinfo=timezone.utc).timestamp()
+    began = datetime(
+        TODAY.year, TODAY.month, TODAY.day, 7, tzinfo=timezone.utc
+    ).timestamp()
     for hours in (0.1, 24, 24 * 365):
         found = judged(CRASH, [day(0, 0.1, 5000)], now=began - hours * HOUR)
         assert (found.ruling, "future" in found.why) == ("hold", True)
@@ -265,11 +360,17 @@ def test_a_metric_that_could_not_be_had_holds_and_says_why() -> None:
     """One limit that can't be judged is enough to hold; one that is surely broken still halts."""
     good, bad = ((TODAY, (day(0, rate, 5000),)) for rate in (0.4, 9))
     gate = Gate(limits(f"{CRASH}, {ANR}"))
-    held = judge(gate, NOW, {"crash-rate": good, "anr-rate": "the API is down."}, ["42"], [])
+    held = judge(
+        gate, NOW, {"crash-rate": good, "anr-rate": "the API is down."}, ["42"], []
+    )
     assert held.ruling == "hold"
-    assert held.reasons == ("the user-perceived ANR rate is not known: the API is down.",)
+    assert held.reasons == (
+        "the user-perceived ANR rate is not known: the API is down.",
+    )
     assert (
-        judge(gate, NOW, {"crash-rate": bad, "anr-rate": "the API is down."}, ["42"], []).ruling
+        judge(
+            gate, NOW, {"crash-rate": bad, "anr-rate": "the API is down."}, ["42"], []
+        ).ruling
         == "halt"
     )
 
@@ -283,13 +384,17 @@ def test_a_metric_that_could_not_be_had_holds_and_says_why() -> None:
         (0.0109, 10_000, 0.0090, 0.0132),
     ],
 )
-def test_wilson_agrees_with_tables(rate: float, users: int, lower: float, upper: float) -> None:
+def test_wilson_agrees_with_tables(
+    rate: float, users: int, lower: float, upper: float
+) -> None:
     """The interval is that of the literature."""
     assert wilson(rate, users) == pytest.approx((lower, upper), abs=0.0001)
 
 
 ROWS = st.builds(
-    lambda ago, rate, users, code: Measurement(code, TODAY - timedelta(ago), rate, users),
+    lambda ago, rate, users, code: Measurement(
+        code, TODAY - timedelta(ago), rate, users
+    ),
     st.integers(-3, 5),
     st.floats(0, 1),
     st.integers(0, 10**9),
@@ -297,7 +402,10 @@ ROWS = st.builds(
 )
 
 
-@given(st.lists(ROWS, max_size=8), st.sampled_from([CRASH, ANR, TIMES, f"{CRASH}, {TIMES}"]))
+@given(
+    st.lists(ROWS, max_size=8),
+    st.sampled_from([CRASH, ANR, TIMES, f"{CRASH}, {TIMES}"]),
+)
 def test_only_what_is_seen_passes_or_halts(rows: list[Measurement], text: str) -> None:
     """It passes only by a day with enough users below the limit, and halts only by one that is
     above it.
@@ -305,7 +413,9 @@ def test_only_what_is_seen_passes_or_halts(rows: list[Measurement], text: str) -
     found = judged(text, rows)
     if found.ruling == "pass":
         assert {one.finding for one in found.judged} & {"below"}
-        assert all(one.row.users >= 100 for one in found.judged if one.finding == "below")
+        assert all(
+            one.row.users >= 100 for one in found.judged if one.finding == "below"
+        )
     if found.ruling == "halt":
         worst = [one for one in found.judged if one.finding == "surely above"]
         assert worst
@@ -330,7 +440,13 @@ def test_the_table_has_a_row_for_each_day_and_each_metric_a_chart() -> None:
     """A column for each limit says what was found; the chart has the bars that are over, every
     limit, the others' own rate, and what is certain.
     """
-    measured = [old(0.6, ago=1), old(0.6), day(1, 0.545, 5000), day(0, 2.18, 5000), day(2, 9, 20)]
+    measured = [
+        old(0.6, ago=1),
+        old(0.6),
+        day(1, 0.545, 5000),
+        day(0, 2.18, 5000),
+        day(2, 9, 20),
+    ]
     table = section(judged(f"{CRASH}, {TIMES}", measured).judged)
     assert table.header == (
         "Day",
@@ -360,7 +476,10 @@ def test_the_table_has_a_row_for_each_day_and_each_metric_a_chart() -> None:
     )
     (chart,) = table.charts
     assert chart.title == "User-perceived crash rate of 42 in percent"
-    assert chart.note == "The crash rate of 23 Jun is at least 1.81 %, with 95 % confidence."
+    assert (
+        chart.note
+        == "The crash rate of 23 Jun is at least 1.81 %, with 95 % confidence."
+    )
     assert (chart.labels, chart.bars) == (("22 Jun", "23 Jun"), (0.545, 2.18))
     assert chart.over == (False, True)
     assert chart.lines == (
@@ -384,11 +503,17 @@ def row(
     value: dict[str, Any] = {"metric": RATE, "decimalValue": {"value": rate}}
     if interval:
         lower, upper = ({"value": bound} for bound in interval)
-        value["decimalValueConfidenceInterval"] = {"lowerBound": lower, "upperBound": upper}
+        value["decimalValueConfidenceInterval"] = {
+            "lowerBound": lower,
+            "upperBound": upper,
+        }
     return {
         "startTime": {**END, "day": 23},
         "dimensions": [{"dimension": "versionCode", "int64Value": "42"}],
-        "metrics": [value, {"metric": "distinctUsers", "decimalValue": {"value": users}}],
+        "metrics": [
+            value,
+            {"metric": "distinctUsers", "decimalValue": {"value": users}},
+        ],
         **more,
     }
 
@@ -396,7 +521,9 @@ def row(
 def found(response: Any, end: Any = END) -> Answer:
     """What comes of these two answers: how fresh the data are, and the same page for each query."""
     freshness = {
-        "freshnessInfo": {"freshnesses": [{"aggregationPeriod": "DAILY", "latestEndTime": end}]}
+        "freshnessInfo": {
+            "freshnesses": [{"aggregationPeriod": "DAILY", "latestEndTime": end}]
+        }
     }
     pages = count()
 

@@ -44,7 +44,9 @@ def within(run: Bench, work: Callable[[Context], T]) -> T:
 
 
 def awaited(run: Bench, seconds: float = 3600.0) -> list[SigningKey]:
-    return within(run, lambda context: await_generated_apks(APP, "42", seconds, context))
+    return within(
+        run, lambda context: await_generated_apks(APP, "42", seconds, context)
+    )
 
 
 def generating(**generation: Any) -> Emulator:
@@ -85,10 +87,15 @@ def test_a_list_without_a_universal_apk_counts_once_it_stays_the_same() -> None:
 
 @pytest.mark.parametrize(
     ("generation", "what"),
-    [({"never": True}, "has not generated the APKs"), ({"partly": 9}, "not generated all APKs")],
+    [
+        ({"never": True}, "has not generated the APKs"),
+        ({"partly": 9}, "not generated all APKs"),
+    ],
     ids=["nothing", "some"],
 )
-def test_apks_that_do_not_come_are_temporary(generation: dict[str, Any], what: str) -> None:
+def test_apks_that_do_not_come_are_temporary(
+    generation: dict[str, Any], what: str
+) -> None:
     """The last look is at the deadline."""
     with generating(**generation) as emulator:
         run = bench(emulator)
@@ -136,7 +143,9 @@ def test_a_list_may_have_a_split_of_each_feature_and_language(count: int) -> Non
 
 
 def test_a_list_beyond_every_app_is_refused() -> None:
-    entries = ", ".join(f'{{"downloadId": "{number}"}}' for number in range(MAX_APKS + 1))
+    entries = ", ".join(
+        f'{{"downloadId": "{number}"}}' for number in range(MAX_APKS + 1)
+    )
     body = (
         f'{{"generatedApks": [{{"certificateSha256Hash": "{"0" * 64}", '
         f'"generatedSplitApks": [{entries}]}}]}}'

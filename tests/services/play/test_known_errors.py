@@ -15,7 +15,12 @@ from tests.support.play_driver import Engine, release_job
 from uploader.errors import ApiError, CredentialsError, UploaderError
 from uploader.services.batch import with_default_advice
 from uploader.services.play import known_errors
-from uploader.services.play.known_errors import KNOWN_ERRORS, KnownError, explained, find
+from uploader.services.play.known_errors import (
+    KNOWN_ERRORS,
+    KnownError,
+    explained,
+    find,
+)
 
 DOCUMENT = Path(__file__).resolve().parents[3] / "docs" / "TROUBLESHOOTING.md"
 
@@ -31,7 +36,10 @@ def test_each_known_message_is_recognised_as_itself(known: KnownError) -> None:
     [
         (BY_HAND, known_errors.REVIEW_BY_HAND),
         (AUTOMATIC, known_errors.REVIEW_AUTOMATIC),
-        ("APK specifies a version code that has already been used.", known_errors.VERSION_TAKEN),
+        (
+            "APK specifies a version code that has already been used.",
+            known_errors.VERSION_TAKEN,
+        ),
         ("This edit has expired, please create a new Edit.", known_errors.EDIT_GONE),
         (
             "This edit has already been successfully committed, please create a new Edit.",
@@ -43,7 +51,10 @@ def test_each_known_message_is_recognised_as_itself(known: KnownError) -> None:
         ),
         ("Edit not found: 123.", known_errors.EDIT_GONE),
         ("Something entirely new.", known_errors.OTHER),
-        ("The edit could not be committed: release notes not found.", known_errors.OTHER),
+        (
+            "The edit could not be committed: release notes not found.",
+            known_errors.OTHER,
+        ),
     ],
 )
 def test_other_spellings_are_recognised_too(message: str, known: KnownError) -> None:
@@ -80,7 +91,9 @@ def test_other_spellings_are_recognised_too(message: str, known: KnownError) -> 
             "artifact-too-large",
             id="APK of so many bytes",
         ),
-        pytest.param("APK size too big.", "forbidden", "artifact-too-large", id="APK size"),
+        pytest.param(
+            "APK size too big.", "forbidden", "artifact-too-large", id="APK size"
+        ),
         pytest.param(
             "The Android App Bundle contains an auto-generated multi-apk that exceeds the maximum "
             "allowed size of 150 MB.",
@@ -163,11 +176,19 @@ def test_bundles_that_google_is_still_taking_in_are_waited_for(call: str) -> Non
     play = Play()
     play.fail(
         call,
-        refused(400, "Some of the Android App Bundle uploads are not completed yet.", "badRequest"),
+        refused(
+            400,
+            "Some of the Android App Bundle uploads are not completed yet.",
+            "badRequest",
+        ),
     )
     engine = Engine(play)
     engine.run(release_job(artifact(2)))
-    assert (engine.waits, play.uploads, engine.outputs["committed"]) == (1, ["app-2.aab"], "true")
+    assert (engine.waits, play.uploads, engine.outputs["committed"]) == (
+        1,
+        ["app-2.aab"],
+        "true",
+    )
 
 
 @pytest.mark.parametrize("known", KNOWN_ERRORS, ids=lambda known: known.words)
@@ -184,7 +205,9 @@ def test_google_s_own_words_are_kept(known: KnownError) -> None:
 def test_the_documents_have_the_same_table() -> None:
     """docs/TROUBLESHOOTING.md is up to date."""
     text = DOCUMENT.read_text(encoding="utf-8")
-    assert text == make_troubleshooting.renewed(text), "run python -m scripts.make_troubleshooting"
+    assert text == make_troubleshooting.renewed(text), (
+        "run python -m scripts.make_troubleshooting"
+    )
 
 
 # --- every other service --------------------------------------------------------------------------
@@ -208,19 +231,30 @@ def test_a_missing_right_is_about_the_credentials(
     """The service's own words stay, with what to do about rights; a full drive or a bad request is
     exit code 4.
     """
-    refusal = ApiError("The service refused it: No.", status=status, reason=reason, message="No.")
-    with pytest.raises(raised, match=r"refused it: No\.") as caught, with_default_advice():
+    refusal = ApiError(
+        "The service refused it: No.", status=status, reason=reason, message="No."
+    )
+    with (
+        pytest.raises(raised, match=r"refused it: No\.") as caught,
+        with_default_advice(),
+    ):
         raise refusal
-    assert ("grant the account the permission" in str(caught.value)) is (raised is CredentialsError)
+    assert ("grant the account the permission" in str(caught.value)) is (
+        raised is CredentialsError
+    )
 
 
 def test_only_what_a_log_shows_is_listed_as_a_message() -> None:
     """No pattern of the program's own, no half of a quotation, no name of a thing."""
     blocks = re.findall(
-        r"```text\n(.*?)```", make_troubleshooting.DOCUMENT.read_text(encoding="utf-8"), re.DOTALL
+        r"```text\n(.*?)```",
+        make_troubleshooting.DOCUMENT.read_text(encoding="utf-8"),
+        re.DOTALL,
     )
     lines = [line for block in blocks for line in block.splitlines()]
     assert lines
     assert not [
-        line for line in lines if "\\d" in line or line == "a private key" or "…`, its `…`" in line
+        line
+        for line in lines
+        if "\\d" in line or line == "a private key" or "…`, its `…`" in line
     ]

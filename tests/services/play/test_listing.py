@@ -54,7 +54,9 @@ def test_only_images_that_differ_are_sent() -> None:
     play = Play()
     synchronised(play, StoreFiles({}, {PHONE: (image("a"), image("b"))}))
     play.uploads.clear()
-    engine, _ = synchronised(play, StoreFiles({}, {PHONE: (image("a"), image("b"), image("c"))}))
+    engine, _ = synchronised(
+        play, StoreFiles({}, {PHONE: (image("a"), image("b"), image("c"))})
+    )
     assert play.uploads == ["c.png"]
     assert [result.reused for result in engine.results] == [True, True, False]
     assert shown(play, PHONE) == [sha256(image(name)) for name in "abc"]
@@ -69,7 +71,10 @@ def test_only_texts_that_differ_are_sent() -> None:
         "video": "https://example.com",
     }
     files = StoreFiles(
-        {"en-US": {"title": "App", "shortDescription": "Short."}, "de-DE": {"title": "App"}}
+        {
+            "en-US": {"title": "App", "shortDescription": "Short."},
+            "de-DE": {"title": "App"},
+        }
     )
     engine, _ = synchronised(play, files)
     assert (play.count("PATCH listings"), play.count("PUT listings")) == (1, 1)
@@ -89,13 +94,24 @@ def test_a_text_is_changed_by_sending_the_directorys_fields_alone() -> None:
     created.
     """
     play = Play()
-    play.live.listings["en-US"] = {"language": "en-US", "title": "App", "fullDescription": "Long."}
+    play.live.listings["en-US"] = {
+        "language": "en-US",
+        "title": "App",
+        "fullDescription": "Long.",
+    }
     engine, _ = synchronised(
         play, StoreFiles({"en-US": {"title": "New"}, "de-DE": {"title": "Neu"}})
     )
-    calls = [step for step in engine.steps if isinstance(step, Call) and "/listings/" in step.path]
+    calls = [
+        step
+        for step in engine.steps
+        if isinstance(step, Call) and "/listings/" in step.path
+    ]
     sent = {call.method: call.json for call in calls}
-    assert sent == {"PATCH": {"title": "New"}, "PUT": {"language": "de-DE", "title": "Neu"}}
+    assert sent == {
+        "PATCH": {"title": "New"},
+        "PUT": {"language": "de-DE", "title": "Neu"},
+    }
 
 
 class Forgetful(Play):
@@ -174,7 +190,11 @@ def filled() -> Play:
     """Two screenshots and an icon in one language, a screenshot in another."""
     play = Play()
     texts = {"en-US": {"title": "App"}, "de-DE": {"title": "App"}}
-    images = {PHONE: (image("a"), image("b")), ICON: (image("i"),), GERMAN: (image("d"),)}
+    images = {
+        PHONE: (image("a"), image("b")),
+        ICON: (image("i"),),
+        GERMAN: (image("d"),),
+    }
     synchronised(play, StoreFiles(texts, images))
     return play
 
@@ -198,7 +218,9 @@ def test_pruning_stays_within_the_languages_and_types_of_the_directory() -> None
 def test_pruning_everywhere_removes_what_the_directory_does_not_have() -> None:
     """Types and languages that are gone from the directory as well."""
     play = filled()
-    engine, _ = synchronised(play, StoreFiles({}, {PHONE: (image("b"),)}), prune="everywhere")
+    engine, _ = synchronised(
+        play, StoreFiles({}, {PHONE: (image("b"),)}), prune="everywhere"
+    )
     assert shown(play, PHONE) == [sha256(image("b"))]
     assert shown(play, ICON) == shown(play, GERMAN) == []
     assert engine.warnings == []
@@ -243,7 +265,9 @@ def test_pruning_an_app_without_images_by_a_directory_without_images_is_no_mista
 ) -> None:
     """Nothing would go."""
     play = Play()
-    engine, _ = synchronised(play, StoreFiles({"en-US": {"title": "App"}}, {}, empty), prune="true")
+    engine, _ = synchronised(
+        play, StoreFiles({"en-US": {"title": "App"}}, {}, empty), prune="true"
+    )
     assert engine.warnings == []
 
 
@@ -272,30 +296,39 @@ def test_an_image_that_is_wanted_twice_is_there_twice_and_no_more() -> None:
         ("ab", "abc", "c"),
     ],
 )
-def test_with_pruning_the_order_is_the_directory_s(there: str, wanted: str, sent: str) -> None:
+def test_with_pruning_the_order_is_the_directory_s(
+    there: str, wanted: str, sent: str
+) -> None:
     """Play shows images in the order of their arrival: those behind the first difference are sent
     once more.
     """
     play = Play()
     synchronised(play, StoreFiles({}, {PHONE: tuple(map(image, there))}))
     play.uploads.clear()
-    engine, _ = synchronised(play, StoreFiles({}, {PHONE: tuple(map(image, wanted))}), prune="true")
+    engine, _ = synchronised(
+        play, StoreFiles({}, {PHONE: tuple(map(image, wanted))}), prune="true"
+    )
     assert shown(play, PHONE) == [sha256(image(name)) for name in wanted]
     assert play.uploads == [f"{name}.png" for name in sent]
     assert engine.warnings == []
 
 
 @pytest.mark.parametrize(
-    ("there", "wanted", "after"), [("ac", "abc", "acb"), ("ab", "ba", "ab"), ("xa", "ab", "xab")]
+    ("there", "wanted", "after"),
+    [("ac", "abc", "acb"), ("ab", "ba", "ab"), ("xa", "ab", "xab")],
 )
-def test_without_pruning_another_order_is_a_warning(there: str, wanted: str, after: str) -> None:
+def test_without_pruning_another_order_is_a_warning(
+    there: str, wanted: str, after: str
+) -> None:
     """Nothing is deleted unasked; what would put it right is named."""
     play = Play()
     synchronised(play, StoreFiles({}, {PHONE: tuple(map(image, there))}))
     engine, _ = synchronised(play, StoreFiles({}, {PHONE: tuple(map(image, wanted))}))
     assert shown(play, PHONE) == [sha256(image(name)) for name in after]
     told = [
-        warning for warning in engine.warnings if "en-US phoneScreenshots: the order" in warning
+        warning
+        for warning in engine.warnings
+        if "en-US phoneScreenshots: the order" in warning
     ]
     assert len(told) == (not after.endswith(wanted))
 
@@ -343,21 +376,26 @@ def test_images_of_different_places_go_side_by_side_and_those_of_one_in_order() 
 def test_an_image_that_met_a_concurrent_update_is_sent_again_alone() -> None:
     """Where Play does not take two at once, one after the other it does."""
     play = Play()
-    play.fail("upload listings", refused(409, "The object is being updated concurrently."))
+    play.fail(
+        "upload listings", refused(409, "The object is being updated concurrently.")
+    )
     synchronised(play, StoreFiles({}, {PHONE: (image("a"),), ICON: (image("i"),)}))
     assert shown(play, PHONE) == [sha256(image("a"))]
     assert shown(play, ICON) == [sha256(image("i"))]
 
 
 @pytest.mark.parametrize(
-    "error", [refused(400, "Image dimensions are invalid."), TemporaryError("Play is down.")]
+    "error",
+    [refused(400, "Image dimensions are invalid."), TemporaryError("Play is down.")],
 )
 def test_an_image_that_fails_ends_the_run(error: Exception) -> None:
     """A release is whole or not at all: what failed in the batch is what the run ends with."""
     play = Play()
     play.fail("upload listings", error)
     with pytest.raises(type(error)):
-        Engine(play).run(job(StoreFiles({}, {PHONE: (image("a"),), ICON: (image("i"),)})))
+        Engine(play).run(
+            job(StoreFiles({}, {PHONE: (image("a"),), ICON: (image("i"),)}))
+        )
     assert play.live.images == {}
     assert bool(play.edits) == isinstance(error, TemporaryError)
 

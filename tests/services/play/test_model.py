@@ -71,10 +71,17 @@ def test_null_is_absent() -> None:
     "entry",
     [
         pytest.param({**FULL, "a new field": [{"deep": None}]}, id="unknown field"),
-        pytest.param({**FULL, "versionCodes": [41, "42"]}, id="version code as a number"),
+        pytest.param(
+            {**FULL, "versionCodes": [41, "42"]}, id="version code as a number"
+        ),
         pytest.param({**FULL, "userFraction": None}, id="null"),
-        pytest.param({**FULL, "releaseNotes": [{"language": "de", "sound": 1}, 7]}, id="odd notes"),
-        pytest.param({**FULL, "countryTargeting": {"planets": ["Mars"]}}, id="odd targeting"),
+        pytest.param(
+            {**FULL, "releaseNotes": [{"language": "de", "sound": 1}, 7]},
+            id="odd notes",
+        ),
+        pytest.param(
+            {**FULL, "countryTargeting": {"planets": ["Mars"]}}, id="odd targeting"
+        ),
         pytest.param({**FULL, "status": "aStatusOfTomorrow"}, id="unknown status"),
         pytest.param({}, id="nothing"),
     ],
@@ -87,22 +94,32 @@ def test_what_was_read_goes_back_as_it_came(entry: dict[str, Any]) -> None:
     ("changed", "fields"),
     [
         pytest.param(
-            lambda release: release.with_status("halted"), {"status": "halted"}, id="status"
+            lambda release: release.with_status("halted"),
+            {"status": "halted"},
+            id="status",
         ),
         pytest.param(
-            lambda release: release.with_user_fraction(0.5), {"userFraction": 0.5}, id="fraction"
+            lambda release: release.with_user_fraction(0.5),
+            {"userFraction": 0.5},
+            id="fraction",
         ),
         pytest.param(
-            lambda release: release.with_version_codes(("7",)), {"versionCodes": ["7"]}, id="codes"
+            lambda release: release.with_version_codes(("7",)),
+            {"versionCodes": ["7"]},
+            id="codes",
         ),
-        pytest.param(lambda release: release.with_name("Fall"), {"name": "Fall"}, id="name"),
+        pytest.param(
+            lambda release: release.with_name("Fall"), {"name": "Fall"}, id="name"
+        ),
         pytest.param(
             lambda release: release.with_notes([("de", "Neu.")]),
             {"releaseNotes": [{"language": "de", "text": "Neu."}]},
             id="notes",
         ),
         pytest.param(
-            lambda release: release.with_priority(0), {"inAppUpdatePriority": 0}, id="priority"
+            lambda release: release.with_priority(0),
+            {"inAppUpdatePriority": 0},
+            id="priority",
         ),
         pytest.param(
             lambda release: release.with_countries(("DE", REST_OF_WORLD)),
@@ -111,7 +128,9 @@ def test_what_was_read_goes_back_as_it_came(entry: dict[str, Any]) -> None:
         ),
     ],
 )
-def test_a_change_leaves_all_other_fields_as_they_came(changed: Any, fields: Any) -> None:
+def test_a_change_leaves_all_other_fields_as_they_came(
+    changed: Any, fields: Any
+) -> None:
     entry = {**FULL, "a new field": 1}
     release = Release.from_json(entry)
     assert changed(release).to_json() == {**entry, **fields}
@@ -119,7 +138,9 @@ def test_a_change_leaves_all_other_fields_as_they_came(changed: Any, fields: Any
 
 
 def test_a_release_without_a_fraction_has_no_such_field() -> None:
-    assert "userFraction" not in Release.from_json(FULL).without_user_fraction().to_json()
+    assert (
+        "userFraction" not in Release.from_json(FULL).without_user_fraction().to_json()
+    )
 
 
 @pytest.mark.parametrize(
@@ -149,18 +170,25 @@ def test_a_field_in_an_undocumented_form_is_an_error_of_the_protocol(
         Release.from_json({**FULL, field: value})
 
 
-@pytest.mark.parametrize("notes", ["New.", {"en-US": "New."}, 7, [7, None, ["en-US", "New."]]])
+@pytest.mark.parametrize(
+    "notes", ["New.", {"en-US": "New."}, 7, [7, None, ["en-US", "New."]]]
+)
 def test_notes_in_an_undocumented_form_are_not_read(notes: object) -> None:
     assert Release.from_json({"releaseNotes": notes}).notes == ()
 
 
 def test_a_note_with_odd_values_is_read_as_text() -> None:
     notes = [{"language": {}, "text": [1]}, {"text": "New."}]
-    assert Release.from_json({"releaseNotes": notes}).notes == (("{}", "[1]"), ("", "New."))
+    assert Release.from_json({"releaseNotes": notes}).notes == (
+        ("{}", "[1]"),
+        ("", "New."),
+    )
 
 
 @pytest.mark.parametrize("targeting", ["DE", ["DE"], 7, {"countries": "DE"}])
-def test_countries_in_an_undocumented_form_are_said_but_not_read(targeting: object) -> None:
+def test_countries_in_an_undocumented_form_are_said_but_not_read(
+    targeting: object,
+) -> None:
     release = Release.from_json({"countryTargeting": targeting})
     assert release.targets_countries
     assert release.countries == ()
@@ -175,7 +203,9 @@ def test_two_spellings_of_the_same_release_compare_equal() -> None:
     assert Release(reported).comparable() == Release(FULL).comparable()
 
 
-def test_status_and_fraction_are_taken_from_another_release_as_far_as_it_has_them() -> None:
+def test_status_and_fraction_are_taken_from_another_release_as_far_as_it_has_them() -> (
+    None
+):
     halted = Release.of(["7"], "halted")
     taken = Release.from_json(FULL).with_status_and_fraction_of(halted)
     assert taken.status == "halted"
@@ -211,14 +241,21 @@ def test_releases_are_found_by_status_versions_and_age() -> None:
         ("a:b:c", "a:b", "c"),
     ],
 )
-def test_a_track_of_a_form_factor_has_its_prefix(text: str, form_factor: str, base: str) -> None:
+def test_a_track_of_a_form_factor_has_its_prefix(
+    text: str, form_factor: str, base: str
+) -> None:
     name = TrackName(text)
     assert (name.form_factor, name.base) == (form_factor, base)
 
 
 @pytest.mark.parametrize(
     ("text", "other"),
-    [("alpha", "beta"), ("wear:alpha", "wear:beta"), ("wear:", "wear:beta"), (":a", ":beta")],
+    [
+        ("alpha", "beta"),
+        ("wear:alpha", "wear:beta"),
+        ("wear:", "wear:beta"),
+        (":a", ":beta"),
+    ],
 )
 def test_a_track_beside_another_has_the_same_prefix(text: str, other: str) -> None:
     assert TrackName(text).beside("beta") == other
@@ -231,14 +268,19 @@ def test_countries_are_compared_without_their_order() -> None:
 
 
 def test_a_rest_of_the_world_that_is_not_included_may_be_left_out() -> None:
-    explicit = Release({"countryTargeting": {"countries": ["DE"], "includeRestOfWorld": False}})
+    explicit = Release(
+        {"countryTargeting": {"countries": ["DE"], "includeRestOfWorld": False}}
+    )
     short = Release({"countryTargeting": {"countries": ["DE"]}})
     assert explicit.comparable() == short.comparable()
 
 
 def test_countries_of_an_unknown_form_are_compared_as_they_are() -> None:
     mars = Release({"countryTargeting": {"planets": ["Mars"]}})
-    assert mars.comparable() != Release({"countryTargeting": {"planets": ["Venus"]}}).comparable()
+    assert (
+        mars.comparable()
+        != Release({"countryTargeting": {"planets": ["Venus"]}}).comparable()
+    )
 
 
 def test_a_truth_value_is_no_user_fraction() -> None:

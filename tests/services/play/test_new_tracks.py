@@ -26,7 +26,9 @@ def play(*closed: str) -> Play:
 
 def job(*tracks: str, **more: Any) -> ReleaseJob:
     """A release of version 6 on these tracks."""
-    return release_job(artifact(6), tracks=tracks or ("team",), create_tracks=True, **more)
+    return release_job(
+        artifact(6), tracks=tracks or ("team",), create_tracks=True, **more
+    )
 
 
 def test_a_missing_track_is_created_and_gets_the_release() -> None:
@@ -69,7 +71,10 @@ def test_what_is_probably_another_track_or_can_t_be_created_is_refused(
     app = play()
     with pytest.raises(ReleaseRefused, match="this run does not create it") as caught:
         Engine(app).run(job(track))
-    assert (caught.value.code, cause in caught.value.cause) == ("track-not-created", True)
+    assert (caught.value.code, cause in caught.value.cause) == (
+        "track-not-created",
+        True,
+    )
     assert (app.uploads, app.count(CREATE), app.edits) == ([], 0, {})
 
 
@@ -77,7 +82,9 @@ def test_a_name_like_that_of_another_closed_track_is_warned_about() -> None:
     app = play("team-a")
     engine = Engine(app)
     engine.run(job("team-b"))
-    assert engine.warnings == ["Track team-b is created, although the app has the track team-a."]
+    assert engine.warnings == [
+        "Track team-b is created, although the app has the track team-a."
+    ]
 
 
 @pytest.mark.parametrize(
@@ -99,7 +106,10 @@ def test_testers_of_a_new_track_are_set_once_it_is_there() -> None:
     for wish in (job(**groups), replace(job(**groups), artifacts=(), tracks=())):
         app = play()
         Engine(app).run(wish)
-        assert (app.count(CREATE), app.live.testers) == (1, {"team": ["qa@example.com"]})
+        assert (app.count(CREATE), app.live.testers) == (
+            1,
+            {"team": ["qa@example.com"]},
+        )
 
 
 def test_a_creation_whose_answer_was_lost_is_found() -> None:
@@ -116,7 +126,9 @@ def test_a_creation_whose_answer_was_lost_is_found() -> None:
 def test_a_track_that_another_request_has_created_is_there() -> None:
     """The request itself was sent again, and is told that the track exists already."""
     app = play()
-    app.fail(CREATE, refused(409, "Track team already exists.", "alreadyExists"), after=True)
+    app.fail(
+        CREATE, refused(409, "Track team already exists.", "alreadyExists"), after=True
+    )
     Engine(app).run(job())
     assert app.live.tracks["team"] == [release(6)]
 
@@ -130,7 +142,9 @@ def test_a_refusal_deletes_the_edit_and_leaves_nothing() -> None:
 
 
 @pytest.mark.parametrize("after", [False, True])
-def test_a_run_that_is_killed_at_any_moment_is_finished_by_the_next(*, after: bool) -> None:
+def test_a_run_that_is_killed_at_any_moment_is_finished_by_the_next(
+    *, after: bool
+) -> None:
     """One commit, one track, one release, wherever the first run ended."""
     moments = 1
     while True:
@@ -162,7 +176,11 @@ def test_a_failure_at_any_call_never_commits_half_of_it(kind: str) -> None:
         if kind == "refuse":
             app.fail(name, refused(400, "No.", "badRequest"))
         else:
-            app.fail(name, refused(404, "This Edit has been deleted."), effect=app.close_edits)
+            app.fail(
+                name,
+                refused(404, "This Edit has been deleted."),
+                effect=app.close_edits,
+            )
         try:
             Engine(app, journal).run(job())
         except (ApiError, ReleaseRefused):

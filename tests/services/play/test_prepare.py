@@ -96,7 +96,9 @@ def test_the_package_name_is_the_artifact_s(tmp_path: Path) -> None:
         "open an edit for com.example.app"
         in prepare(tmp_path, bundle(tmp_path), tracks="beta").lines
     )
-    found = complaints(tmp_path, bundle(tmp_path), tracks="beta", package_name="com.example.other")
+    found = complaints(
+        tmp_path, bundle(tmp_path), tracks="beta", package_name="com.example.other"
+    )
     assert "com.example.app-7.aab is 'com.example.app'" in found["package-name"]
 
 
@@ -125,13 +127,19 @@ def test_a_fraction_belongs_to_a_staged_release(
     """
     given = {"status": status, "user_fraction": fraction, "tracks": "production"}
     if wrong:
-        assert complaints(tmp_path, bundle(tmp_path), **given).keys() == {"user-fraction"}
+        assert complaints(tmp_path, bundle(tmp_path), **given).keys() == {
+            "user-fraction"
+        }
     else:
         prepare(tmp_path, bundle(tmp_path), **given)
 
 
-@pytest.mark.parametrize("given", [{}, {"promote_from": "beta", "package_name": PACKAGE}])
-def test_nothing_new_can_be_released_as_halted(tmp_path: Path, given: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    "given", [{}, {"promote_from": "beta", "package_name": PACKAGE}]
+)
+def test_nothing_new_can_be_released_as_halted(
+    tmp_path: Path, given: dict[str, str]
+) -> None:
     """No fraction is missing; with one it is a warning, since the files may be the release that is
     there.
     """
@@ -140,7 +148,12 @@ def test_nothing_new_can_be_released_as_halted(tmp_path: Path, given: dict[str, 
     assert found.keys() == {"status"}
     assert "only a release that is on the track can be halted" in found["status"]
     (warning,) = prepare(
-        tmp_path, *files, tracks="production", status="halted", user_fraction="0.1", **given
+        tmp_path,
+        *files,
+        tracks="production",
+        status="halted",
+        user_fraction="0.1",
+        **given,
     ).warnings
     assert warning.startswith("`status: halted`")
 
@@ -160,19 +173,34 @@ BETA, PRODUCTION = {"tracks": "beta"}, {"tracks": "production"}
             "version code 7 occurs 2 times: com.example.app-7.aab, 7.apk",
         ),
         ("", {}, "files", ""),
-        ("", PRODUCTION, "files", ""),  # files that were forgotten must not complete a rollout
+        (
+            "",
+            PRODUCTION,
+            "files",
+            "",
+        ),  # files that were forgotten must not complete a rollout
         (
             "",
             {"tracks": "alpha", "testers": "us@example.com", "wait_for": "published"},
             "wait-for",
             "",
         ),
-        ("", {**PRODUCTION, "status": "draft"}, "status", ""),  # a draft is made of files
+        (
+            "",
+            {**PRODUCTION, "status": "draft"},
+            "status",
+            "",
+        ),  # a draft is made of files
         ("", {**BETA, "promote_from": "beta"}, "promote-from", ""),
         ("", {"tracks": "production,beta", "promote_from": "beta"}, "promote-from", ""),
         ("bundle", {**PRODUCTION, "promote_from": "beta"}, "promote-from", ""),
         ("bundle", {**PRODUCTION, "countries": "DE"}, "countries", ""),
-        ("bundle", {**BETA, "user_fraction": "0.5", "countries": "DE"}, "countries", ""),
+        (
+            "bundle",
+            {**BETA, "user_fraction": "0.5", "countries": "DE"},
+            "countries",
+            "",
+        ),
         (
             "bundle",
             {"tracks": "production,beta", "user_fraction": "0.5", "countries": "DE"},
@@ -181,11 +209,21 @@ BETA, PRODUCTION = {"tracks": "beta"}, {"tracks": "production"}
         ),
         (
             "bundle",
-            {**PRODUCTION, "user_fraction": "0.5", "status": "halted", "countries": "DE"},
+            {
+                **PRODUCTION,
+                "user_fraction": "0.5",
+                "status": "halted",
+                "countries": "DE",
+            },
             "countries",
             "",
         ),
-        ("bundle", {**PRODUCTION, "status": "draft", "countries": "DE"}, "countries", ""),
+        (
+            "bundle",
+            {**PRODUCTION, "status": "draft", "countries": "DE"},
+            "countries",
+            "",
+        ),
     ],
 )
 def test_what_makes_no_release_is_refused(
@@ -200,7 +238,9 @@ def test_what_makes_no_release_is_refused(
         "apk": apk(tmp_path),
     }
     package = {} if files else {"package_name": PACKAGE}
-    found = complaints(tmp_path, *(made[file] for file in files.split()), **package, **given)
+    found = complaints(
+        tmp_path, *(made[file] for file in files.split()), **package, **given
+    )
     assert list(found) == [name]
     assert words in found[name]
 
@@ -223,7 +263,9 @@ def test_gitlab_s_parallel_jobs_do_not_split_a_release_either(tmp_path: Path) ->
         "CI_NODE_INDEX": "1",
         "CI_NODE_TOTAL": "3",
     }
-    inputs, _ = read({**environ, "UPLOADER_TARGET": "play", "UPLOADER_TRACKS": "beta"}, [])
+    inputs, _ = read(
+        {**environ, "UPLOADER_TARGET": "play", "UPLOADER_TRACKS": "beta"}, []
+    )
     with pytest.raises(InputError, match="each of the 3 jobs"):
         factory.prepare(inputs, bundle(tmp_path))
 
@@ -240,7 +282,9 @@ def test_gitlab_s_parallel_jobs_do_not_split_a_release_either(tmp_path: Path) ->
         {"in_app_update_priority": "5"},
     ],
 )
-def test_a_release_can_be_changed_without_files(tmp_path: Path, given: dict[str, str]) -> None:
+def test_a_release_can_be_changed_without_files(
+    tmp_path: Path, given: dict[str, str]
+) -> None:
     """Widen, halt, resume, complete, promote: the package and the track are enough."""
     prepare(tmp_path, package_name=PACKAGE, tracks="production", **given)
     assert complaints(tmp_path, tracks="production", **given).keys() == {"package-name"}
@@ -262,7 +306,9 @@ def test_expansion_files_belong_to_apks(tmp_path: Path) -> None:
     )
     assert found.keys() == {"expansion-file-main"}
     assert "with version 5: main expansion file for version code 7" in " ".join(
-        prepare(tmp_path, apk(tmp_path), tracks="beta", expansion_file_main="references:5").lines
+        prepare(
+            tmp_path, apk(tmp_path), tracks="beta", expansion_file_main="references:5"
+        ).lines
     )
 
 
@@ -280,12 +326,17 @@ def test_a_file_larger_than_play_takes_is_not_sent(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "warning"),
     [
-        ({"dry_run": "true", "existing_edit_id": "12"}, "`existing-edit-id` is ignored"),
+        (
+            {"dry_run": "true", "existing_edit_id": "12"},
+            "`existing-edit-id` is ignored",
+        ),
         ({"images_prune": "true"}, "`images-prune` does nothing"),
         ({"release_name": "x" * 51}, "`release-name` has 51 characters"),
     ],
 )
-def test_what_is_odd_is_a_warning(tmp_path: Path, given: dict[str, str], warning: str) -> None:
+def test_what_is_odd_is_a_warning(
+    tmp_path: Path, given: dict[str, str], warning: str
+) -> None:
     """Google, or nobody, will mind: the run goes on."""
     (found,) = prepare(tmp_path, bundle(tmp_path), tracks="beta", **given).warnings
     assert found.startswith(warning)
@@ -308,17 +359,27 @@ def test_a_path_that_leads_nowhere_is_told_with_what_was_meant(
     assert told in str(caught.value)
 
 
-def test_a_share_on_an_internal_track_beside_another_is_a_warning(tmp_path: Path) -> None:
+def test_a_share_on_an_internal_track_beside_another_is_a_warning(
+    tmp_path: Path,
+) -> None:
     """The share is one for all tracks, and was probably meant for production alone."""
     fraction = {"user_fraction": "5%"}
     both = prepare(tmp_path, bundle(tmp_path), tracks="internal,production", **fraction)
     (warning,) = both.warnings
-    assert warning.startswith("`user-fraction` applies to each of the tracks: only 5 % of")
+    assert warning.startswith(
+        "`user-fraction` applies to each of the tracks: only 5 % of"
+    )
     assert "testers on internal" in warning
     for tracks in ("production", "beta,production", "internal"):
-        assert prepare(tmp_path, bundle(tmp_path), tracks=tracks, **fraction).warnings == ()
+        assert (
+            prepare(tmp_path, bundle(tmp_path), tracks=tracks, **fraction).warnings
+            == ()
+        )
     every = {"user_fraction": "100%"}
-    assert prepare(tmp_path, bundle(tmp_path), tracks="internal,beta", **every).warnings == ()
+    assert (
+        prepare(tmp_path, bundle(tmp_path), tracks="internal,beta", **every).warnings
+        == ()
+    )
 
 
 def test_a_long_tag_is_cut_to_what_a_release_s_name_may_have(tmp_path: Path) -> None:
@@ -376,7 +437,12 @@ def test_inputs_become_the_release(tmp_path: Path) -> None:
         "countries": "DE,rest-of-world",
     }
     prepared = prepare(
-        tmp_path, bundle(tmp_path), tracks="production", user_fraction="0.1", **given, **inputs
+        tmp_path,
+        bundle(tmp_path),
+        tracks="production",
+        user_fraction="0.1",
+        **given,
+        **inputs,
     )
     store = Play()
     Engine(store).drive(prepared.flow)

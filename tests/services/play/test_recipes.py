@@ -42,7 +42,8 @@ def steps_of(document: object) -> list[dict[str, Any]]:
 def uses() -> list[dict[str, Any]]:
     """Every use of this action in the recipes, and in what replaces the steps of other tools."""
     pages = "".join(
-        page.read_text(encoding="utf-8") for page in (DOCUMENT, DOCUMENT.with_name("MIGRATION.md"))
+        page.read_text(encoding="utf-8")
+        for page in (DOCUMENT, DOCUMENT.with_name("MIGRATION.md"))
     )
     blocks = re.findall(r"^```yaml\n(.*?)^```", pages, re.MULTILINE | re.DOTALL)
     steps = [step for block in blocks for step in steps_of(yaml.safe_load(block))]
@@ -99,7 +100,10 @@ def workspace(folder: Path) -> Path:
 
 def perform(step: dict[str, Any], folder: Path, play: Play) -> Engine:
     """Runs one step on the model of Play."""
-    given = {name.replace("-", "_"): _valued(str(value)) for name, value in step["with"].items()}
+    given = {
+        name.replace("-", "_"): _valued(str(value))
+        for name, value in step["with"].items()
+    }
     inputs = make_inputs(folder, **given)
     files = find(inputs.common.files, Workspace.of(inputs))
     names = inputs.record(ReleaseInputs).package_name
@@ -119,7 +123,9 @@ def _valued(text: str) -> str:
 def test_there_are_recipes() -> None:
     """The block that holds them is found, whatever the page looks like."""
     assert len(PLAY_USES) >= 13
-    assert {"friends", "wear:production"} <= {step["with"].get("tracks") for step in PLAY_USES}
+    assert {"friends", "wear:production"} <= {
+        step["with"].get("tracks") for step in PLAY_USES
+    }
 
 
 @pytest.mark.parametrize("number", range(len(PLAY_USES)))
@@ -134,7 +140,9 @@ def test_every_use_is_accepted(number: int, tmp_path: Path) -> None:
         alpha=[release(1021, 1042, 1043, 1044)],
         beta=[release(3, releaseNotes=notes)],
     )
-    play.edits = {name: copy.deepcopy(play.live) for name in ("1", "01234567890123456789")}
+    play.edits = {
+        name: copy.deepcopy(play.live) for name in ("1", "01234567890123456789")
+    }
     step = PLAY_USES[number]
     allowed = {**step, "with": {"replace-rollout": "true", **step["with"]}}
     before = play.live.content

@@ -26,7 +26,11 @@ from uploader.errors import (
     UploaderError,
 )
 from uploader.services.base import Call, Upload
-from uploader.services.play.release_job import ReleaseJob, ReleaseOptions, SupplementaryFile
+from uploader.services.play.release_job import (
+    ReleaseJob,
+    ReleaseOptions,
+    SupplementaryFile,
+)
 
 
 def test_a_release_reads_as_insert_upload_tracks_commit() -> None:
@@ -49,25 +53,42 @@ def test_a_release_reads_as_insert_upload_tracks_commit() -> None:
 def test_calls_and_uploads_go_where_the_documents_say() -> None:
     """Paths, methods, media types and limits are those of androidpublisher v3."""
     engine = Engine(Play())
-    engine.run(release_job(artifact(2), artifact(3, b"x", kind="apk"), tracks=("wear:beta",)))
+    engine.run(
+        release_job(artifact(2), artifact(3, b"x", kind="apk"), tracks=("wear:beta",))
+    )
     edit = "/androidpublisher/v3/applications/com.example.app/edits/1"
-    calls = [(step.method, step.path) for step in engine.steps if isinstance(step, Call)]
-    assert calls[0] == ("POST", "/androidpublisher/v3/applications/com.example.app/edits")
+    calls = [
+        (step.method, step.path) for step in engine.steps if isinstance(step, Call)
+    ]
+    assert calls[0] == (
+        "POST",
+        "/androidpublisher/v3/applications/com.example.app/edits",
+    )
     assert ("PUT", f"{edit}/tracks/wear%3Abeta") in calls
     assert calls[-1] == ("POST", f"{edit}:commit")
     bundle, apk = [step for step in engine.steps if isinstance(step, Upload)]
     assert bundle.endpoint.upload_path == f"/upload{edit}/bundles"
-    assert (bundle.media_type, bundle.endpoint.max_size) == ("application/octet-stream", 50 * 2**30)
+    assert (bundle.media_type, bundle.endpoint.max_size) == (
+        "application/octet-stream",
+        50 * 2**30,
+    )
     assert apk.endpoint.upload_path == f"/upload{edit}/apks"
     assert (apk.media_type, apk.endpoint.max_size) == (
         "application/vnd.android.package-archive",
         10 * 2**30,
     )
-    assert (bundle.endpoint.resumable, bundle.endpoint.session_lifetime.days) == (True, 7)
-    assert bundle.endpoint.scopes == ("https://www.googleapis.com/auth/androidpublisher",)
+    assert (bundle.endpoint.resumable, bundle.endpoint.session_lifetime.days) == (
+        True,
+        7,
+    )
+    assert bundle.endpoint.scopes == (
+        "https://www.googleapis.com/auth/androidpublisher",
+    )
 
 
-def test_the_outcome_shows_what_came_to_the_tracks_and_the_state_of_the_review() -> None:
+def test_the_outcome_shows_what_came_to_the_tracks_and_the_state_of_the_review() -> (
+    None
+):
     """The summary gets what the log has as a diff, and a link that works with the package name
     alone.
     """
@@ -121,7 +142,9 @@ def test_nothing_is_said_of_a_review_where_there_is_none(track: str) -> None:
         ({}, "Changes"),
     ],
 )
-def test_what_is_not_live_is_not_told_as_if_it_were(job: dict[str, bool], title: str) -> None:
+def test_what_is_not_live_is_not_told_as_if_it_were(
+    job: dict[str, bool], title: str
+) -> None:
     """A rehearsal shows what would be, an edit that is left open what is in it."""
     engine = Engine(Play(internal=[release(1)]))
     outcome = engine.run(release_job(artifact(2), **job))
@@ -140,12 +163,27 @@ def test_what_is_not_live_is_not_told_as_if_it_were(job: dict[str, bool], title:
             {"retained": ("6",), "options": ReleaseOptions("inProgress", 0.1)},
             "6 goes to 10 % of production when the review passes.",
         ),
-        ({"retained": ("6",), "options": ReleaseOptions("draft")}, "6 is a draft on production."),
-        ({"options": ReleaseOptions("inProgress", 0.5)}, "5 is now at 50 % on production."),
+        (
+            {"retained": ("6",), "options": ReleaseOptions("draft")},
+            "6 is a draft on production.",
+        ),
+        (
+            {"options": ReleaseOptions("inProgress", 0.5)},
+            "5 is now at 50 % on production.",
+        ),
         ({"options": ReleaseOptions("halted")}, "5 is halted on production."),
-        ({"options": ReleaseOptions("completed")}, "5 is rolled out to all users on production."),
-        ({"options": ReleaseOptions(name="Spring")}, "Spring (5) is updated on production."),
-        ({"promote_from": "beta"}, "6 goes from beta to production when the review passes."),
+        (
+            {"options": ReleaseOptions("completed")},
+            "5 is rolled out to all users on production.",
+        ),
+        (
+            {"options": ReleaseOptions(name="Spring")},
+            "Spring (5) is updated on production.",
+        ),
+        (
+            {"promote_from": "beta"},
+            "6 goes from beta to production when the review passes.",
+        ),
         (
             {"promote_from": "beta", "options": ReleaseOptions("inProgress", 0.1)},
             "6 goes from beta to 10 % of production when the review passes.",
@@ -203,7 +241,9 @@ def test_what_another_job_adds_meanwhile_is_named_before_the_commit() -> None:
     play.open_edit()
 
     def other_job() -> None:
-        play.edits["1"].tracks["beta"] = [release(1, status="inProgress", userFraction=0.1)]
+        play.edits["1"].tracks["beta"] = [
+            release(1, status="inProgress", userFraction=0.1)
+        ]
 
     play.fail(
         "upload bundles",
@@ -220,11 +260,15 @@ def test_what_another_job_adds_meanwhile_is_named_before_the_commit() -> None:
         "this run), beta 1 (10 % of users, in progress), new (not from this run)"
     )
     assert told == [f"The commit of edit 1 publishes: {everything}."]
-    assert ("  + track beta: 1 (10 % of users, in progress), new",) in outcome.sections[0].rows
+    assert ("  + track beta: 1 (10 % of users, in progress), new",) in outcome.sections[
+        0
+    ].rows
 
 
 @pytest.mark.parametrize("how", ["This Edit has been deleted.", "Edit not found."])
-def test_uploads_into_an_edit_that_others_closed_for_good_are_told_lost(how: str) -> None:
+def test_uploads_into_an_edit_that_others_closed_for_good_are_told_lost(
+    how: str,
+) -> None:
     """After the last fresh edit nothing of the run is left, and no output claims a version code."""
     play = Play()
     for _ in range(3):
@@ -232,7 +276,9 @@ def test_uploads_into_an_edit_that_others_closed_for_good_are_told_lost(how: str
     engine = Engine(play)
     with pytest.raises(ApiError):
         engine.run(release_job(artifact(2)))
-    assert engine.why_discarded.startswith("Uploaded, then lost with the edit, which is gone: ")
+    assert engine.why_discarded.startswith(
+        "Uploaded, then lost with the edit, which is gone: "
+    )
     assert "version-code" not in engine.outputs
 
 
@@ -260,7 +306,9 @@ def test_where_play_does_not_tell_what_is_live_the_plan_does_not_claim_it(
 def test_an_existing_edit_is_never_deleted() -> None:
     """A failure in somebody else's edit leaves it open, and the log says so."""
     play = Play()
-    play.response(Call("POST", "", "/androidpublisher/v3/applications/com.example.app/edits"))
+    play.response(
+        Call("POST", "", "/androidpublisher/v3/applications/com.example.app/edits")
+    )
     play.fail("PUT tracks", refused(400, "Precondition check failed."))
     engine = Engine(play)
     with pytest.raises(ApiError):
@@ -278,7 +326,9 @@ def test_a_dry_run_uploads_validates_and_deletes() -> None:
     assert play.live.tracks == {}
     assert play.edits == {}
     assert engine.outputs["committed"] == "false"
-    assert outcome.headline == "com.example.app 2.0 (2) passed Google Play's validation."
+    assert (
+        outcome.headline == "com.example.app 2.0 (2) passed Google Play's validation."
+    )
 
 
 @pytest.mark.parametrize("setting", ["auto", "true"])
@@ -286,7 +336,9 @@ def test_a_dry_run_of_an_app_that_is_reviewed_by_hand_passes(setting: str) -> No
     """The parameter that Google asks for belongs to a commit; a rehearsal is not refused for it."""
     play = Play()
     play.fail("validate", refused(400, BY_HAND))
-    outcome = Engine(play).run(release_job(artifact(2), dry_run=True, not_sent_for_review=setting))
+    outcome = Engine(play).run(
+        release_job(artifact(2), dry_run=True, not_sent_for_review=setting)
+    )
     assert "passed" in outcome.headline
 
 
@@ -295,8 +347,14 @@ def test_a_dry_run_is_refused_where_the_commit_would_be() -> None:
     play = Play()
     play.fail("validate", refused(400, BY_HAND))
     with pytest.raises(ApiError) as caught:
-        Engine(play).run(release_job(artifact(2), dry_run=True, not_sent_for_review="false"))
-    assert (caught.value.exit_code, caught.value.code, play.edits) == (4, "review-by-hand", {})
+        Engine(play).run(
+            release_job(artifact(2), dry_run=True, not_sent_for_review="false")
+        )
+    assert (caught.value.exit_code, caught.value.code, play.edits) == (
+        4,
+        "review-by-hand",
+        {},
+    )
     assert "`auto`" in caught.value.hint
 
 
@@ -307,7 +365,11 @@ def test_the_answered_version_code_must_be_the_manifest_s() -> None:
     play = Play()
     strange = artifact(2)
     response = play.response
-    play.response = lambda step: {"versionCode": 3} if isinstance(step, Upload) else response(step)  # type: ignore[method-assign]  # the model can't lie by itself
+
+    def lie(step: Any) -> Any:
+        return {"versionCode": 3} if isinstance(step, Upload) else response(step)
+
+    play.response = lie  # type: ignore[method-assign]  # the model can't lie by itself
     with pytest.raises(IntegrityError, match=r"version code 2.*reported 3"):
         Engine(play).run(release_job(strange))
     assert play.edits == {}
@@ -324,9 +386,20 @@ def test_mapping_symbols_and_expansion_files_follow_their_artifact() -> None:
         SupplementaryFile("patch", 1, 3),
     )
     Engine(play).run(
-        release_job(artifact(2), artifact(3, kind="apk", content=b"a"), supplementary=supplementary)
+        release_job(
+            artifact(2),
+            artifact(3, kind="apk", content=b"a"),
+            supplementary=supplementary,
+        )
     )
-    assert play.uploads == ["app-2.aab", "app-3.apk", "m.txt", "s.zip", "n.txt", "o.obb"]
+    assert play.uploads == [
+        "app-2.aab",
+        "app-3.apk",
+        "m.txt",
+        "s.zip",
+        "n.txt",
+        "o.obb",
+    ]
     assert {key for key in play.live.supplementary if key[0] == 2} == {
         (2, "proguard"),
         (2, "nativeCode"),
@@ -354,7 +427,9 @@ def test_a_repeated_release_finds_nothing_to_do() -> None:
 
 
 @pytest.mark.parametrize("lost", [False, True], ids=["answered", "answer-lost"])
-def test_a_mapping_that_was_committed_with_its_version_is_not_sent_again(lost: bool) -> None:
+def test_a_mapping_that_was_committed_with_its_version_is_not_sent_again(
+    lost: bool,
+) -> None:
     """Google Play does not list it: a folder that is kept does. Another mapping is sent, and so is
     the first anew.
     """
@@ -367,7 +442,9 @@ def test_a_mapping_that_was_committed_with_its_version_is_not_sent_again(lost: b
             SupplementaryFile("mapping", plain("m.txt", mapping), 2),
             SupplementaryFile("patch", 1, 2),
         )
-        return release_job(artifact(2, kind="apk"), supplementary=files, lasting_state=lasting)
+        return release_job(
+            artifact(2, kind="apk"), supplementary=files, lasting_state=lasting
+        )
 
     Engine(play, journal).run(job())
     again = Engine(play, journal)
@@ -378,7 +455,10 @@ def test_a_mapping_that_was_committed_with_its_version_is_not_sent_again(lost: b
         1,
     )
     assert outcome.headline.endswith("is on Google Play already.")
-    assert "  = m.txt: mapping for version code 2, on Google Play already" in again.shown[0].lines
+    assert (
+        "  = m.txt: mapping for version code 2, on Google Play already"
+        in again.shown[0].lines
+    )
     assert [result.reused for result in again.results] == [True, True]
     Engine(play, journal).run(job(b"other"))
     assert play.live.supplementary[2, "proguard"] == sha256(plain("m.txt", b"other"))
@@ -425,7 +505,9 @@ def test_an_upload_refused_as_used_is_looked_up_before_it_is_an_error() -> None:
         play.edits["1"].bundles[2] = sha256(ours)
 
     play.fail(
-        "upload bundles", refused(403, "Version code 2 has already been used."), effect=other_job
+        "upload bundles",
+        refused(403, "Version code 2 has already been used."),
+        effect=other_job,
     )
     engine = Engine(play)
     engine.run(release_job(ours))
@@ -438,7 +520,9 @@ def test_a_used_version_that_play_does_not_list_is_refused() -> None:
     play = Play()
     play.fail(
         "upload bundles",
-        refused(403, "Version code 2 has already been used.", "apkUpgradeVersionConflict"),
+        refused(
+            403, "Version code 2 has already been used.", "apkUpgradeVersionConflict"
+        ),
     )
     with pytest.raises(ApiError) as caught:
         Engine(play).run(release_job(artifact(2)))

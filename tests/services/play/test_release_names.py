@@ -10,7 +10,12 @@ from google_emulator import specimens
 from tests.support.job import Ended, Job
 
 APP = "com.example.app"
-RELEASE = {"target": "play", "files": "*.aab", "tracks": "production", "user-fraction": "0.1"}
+RELEASE = {
+    "target": "play",
+    "files": "*.aab",
+    "tracks": "production",
+    "user-fraction": "0.1",
+}
 TAG = {"GITHUB_REF_TYPE": "tag", "GITHUB_REF_NAME": "v1.4.2"}
 
 
@@ -25,7 +30,9 @@ def job(job: Job) -> Job:
 
 def names(ended: Ended, code: int) -> set[str]:
     """Every name by which the log and the summary know a version."""
-    return set(re.findall(rf"\S+ \({code}\)", f"{ended.log}\n{ended.summary}".replace("`", "")))
+    return set(
+        re.findall(rf"\S+ \({code}\)", f"{ended.log}\n{ended.summary}".replace("`", ""))
+    )
 
 
 @pytest.mark.slow

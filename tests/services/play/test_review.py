@@ -34,13 +34,17 @@ def wait(
     """The wait for a release on production and beta."""
     engine = RolloutEngine(play, pauses=pauses)
     tracks, outcome = ("production", "beta"), Outcome("Released.")
-    engine.ended(lambda context: awaited(PACKAGE, tracks, codes, goal, outcome, context))
+    engine.ended(
+        lambda context: awaited(PACKAGE, tracks, codes, goal, outcome, context)
+    )
     return engine
 
 
 def on_two_tracks(state: str = "PUBLISHED") -> Console:
     """42 on both tracks, beside an older one."""
-    play = Console(production=[release(42), release(41, status="draft")], beta=[release(42)])
+    play = Console(
+        production=[release(42), release(41, status="draft")], beta=[release(42)]
+    )
     play.reviews["42"] = state
     return play
 
@@ -106,7 +110,9 @@ def failing(play: Console, times: int) -> Any:
 
 
 @pytest.mark.parametrize("in_doubt", [True, False])
-def test_a_release_is_committed_once_however_often_it_is_waited_for(*, in_doubt: bool) -> None:
+def test_a_release_is_committed_once_however_often_it_is_waited_for(
+    *, in_doubt: bool
+) -> None:
     """The wait begins after the commit, and a second run finds the release there."""
     play, job = Console(), release_job(artifact(42), review=ReviewGoal("published", 0))
     play.reviews["42"] = "IN_REVIEW"
@@ -126,7 +132,10 @@ def test_of_several_entries_the_least_advanced_counts() -> None:
     """A change of a release that is published may be in review, or be rejected, by itself."""
     found = [Listed(("42",), "", state) for state in ("PUBLISHED", "IN_REVIEW")]
     assert state_of(found, ["42"]) == "IN_REVIEW"
-    assert state_of([*found, Listed(("42", "43"), "", "NOT_APPROVED")], ["42"]) == "NOT_APPROVED"
+    assert (
+        state_of([*found, Listed(("42", "43"), "", "NOT_APPROVED")], ["42"])
+        == "NOT_APPROVED"
+    )
     assert state_of(found, ["7"]) == ""
 
 

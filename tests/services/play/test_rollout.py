@@ -12,7 +12,13 @@ import pytest
 
 from tests.support.fake_play import refused, release
 from tests.support.play_driver import Killed
-from tests.support.rollout_console import CRASHES, TIRED, Console, RolloutEngine, rollout_job
+from tests.support.rollout_console import (
+    CRASHES,
+    TIRED,
+    Console,
+    RolloutEngine,
+    rollout_job,
+)
 from uploader.errors import (
     ApiError,
     InputError,
@@ -36,11 +42,16 @@ COUNTRIES = {"countries": ["DE"], "includeRestOfWorld": False}
 def rolling(fraction: float = 0.01, **more: Any) -> Console:
     """41 for everybody, 42 for a share of them."""
     return Console(
-        production=[release(42, status="inProgress", userFraction=fraction, **more), OLD]
+        production=[
+            release(42, status="inProgress", userFraction=fraction, **more),
+            OLD,
+        ]
     )
 
 
-def look(play: Console, journal: dict[str, str] | None = None, **job: Any) -> RolloutEngine:
+def look(
+    play: Console, journal: dict[str, str] | None = None, **job: Any
+) -> RolloutEngine:
     """One run, which ends well."""
     engine = RolloutEngine(play, journal)
     engine.look(rollout_job(**job))
@@ -83,7 +94,9 @@ def test_a_step_is_seen_in_whatever_order_google_play_lists_the_versions() -> No
     assert step_since(FirstLook(("42", "41"), 0.1), (rollout,)) == rollout
 
 
-def test_a_halt_whose_answer_was_lost_is_seen_in_whatever_order_the_versions_are() -> None:
+def test_a_halt_whose_answer_was_lost_is_seen_in_whatever_order_the_versions_are() -> (
+    None
+):
     """Google Play lists 41 before 42 once the release is halted."""
     play, journal = keeping(0.05), dict[str, str]()
     play.rates, play.forgetful = {"42": 0.03}, True
@@ -95,7 +108,10 @@ def test_a_halt_whose_answer_was_lost_is_seen_in_whatever_order_the_versions_are
     engine = RolloutEngine(play, journal)
     with pytest.raises(ReleaseTrouble, match="it is committed"):
         engine.look(rollout_job(above=CRASHES))
-    assert (engine.outputs["committed"], engine.outputs["version-code"]) == ("true", "42")
+    assert (engine.outputs["committed"], engine.outputs["version-code"]) == (
+        "true",
+        "42",
+    )
 
 
 def test_a_rollout_for_chosen_countries_is_not_completed() -> None:
@@ -104,7 +120,11 @@ def test_a_rollout_for_chosen_countries_is_not_completed() -> None:
     """
     play = rolling(0.5, countryTargeting=COUNTRIES)
     engine = look(play)
-    assert (engine.outputs["decision"], play.rollout, play.commits) == ("held", "42 0.5, 41", [])
+    assert (engine.outputs["decision"], play.rollout, play.commits) == (
+        "held",
+        "42 0.5, 41",
+        [],
+    )
     assert "limited to some countries" in engine.warnings[0]
 
 
@@ -112,7 +132,11 @@ def test_a_rollout_for_chosen_countries_is_not_completed() -> None:
     ("found", "decision", "after"),
     [
         (release(42, status="inProgress", userFraction=0.03), "stepped", "42 0.05"),
-        (release(42, status="inProgress", userFraction=0.0499999999), "stepped", "42 0.2"),
+        (
+            release(42, status="inProgress", userFraction=0.0499999999),
+            "stepped",
+            "42 0.2",
+        ),
         (release(42, status="inProgress", userFraction=0.7), "completed", "42"),
         (release(42, status="inProgress"), "held", "42"),
         (release(42, status="draft"), "nothing", "42 draft"),
@@ -140,11 +164,17 @@ def test_the_last_step_may_leave_users_out() -> None:
 
 
 @pytest.mark.parametrize("fraction", [{"userFraction": 0.2}, {}])
-def test_a_halted_rollout_is_trouble_and_stays_halted(fraction: dict[str, float]) -> None:
+def test_a_halted_rollout_is_trouble_and_stays_halted(
+    fraction: dict[str, float],
+) -> None:
     """Whoever halted it, and even where everybody had it before: exit 6, and nothing is sent."""
     play = Console(production=[release(42, status="halted", **fraction), OLD])
     engine, error = trouble(play)
-    assert (error.exit_code, engine.outputs["decision"], play.commits) == (6, "halted", [])
+    assert (error.exit_code, engine.outputs["decision"], play.commits) == (
+        6,
+        "halted",
+        [],
+    )
     assert "resume it in the Play Console" in str(error)
     assert "gate: report" not in str(error)  # there is no gate that would halt it again
 
@@ -183,12 +213,15 @@ def test_a_gate_that_may_not_see_the_rates_is_said_not_to_work() -> None:
 
 def test_a_halt_that_a_later_release_made_past_is_over() -> None:
     """Who has 43 is not waiting for 42."""
-    play = Console(production=[release(43), release(42, status="halted", userFraction=0.2)])
+    play = Console(
+        production=[release(43), release(42, status="halted", userFraction=0.2)]
+    )
     assert look(play).outputs["decision"] == "nothing"
 
 
 @pytest.mark.parametrize(
-    "state", ["IN_REVIEW", "APPROVED_NOT_PUBLISHED", "NOT_SENT_FOR_REVIEW", "SOMETHING_NEW"]
+    "state",
+    ["IN_REVIEW", "APPROVED_NOT_PUBLISHED", "NOT_SENT_FOR_REVIEW", "SOMETHING_NEW"],
 )
 def test_what_is_not_published_is_held(state: str) -> None:
     """A share of users that nobody has yet is not raised."""
@@ -225,7 +258,9 @@ def test_a_rejected_rollout_is_trouble() -> None:
 @pytest.mark.parametrize(
     "production",
     [
-        pytest.param([release(42, status="inProgress", userFraction=0.01), OLD], id="in-progress"),
+        pytest.param(
+            [release(42, status="inProgress", userFraction=0.01), OLD], id="in-progress"
+        ),
         pytest.param([OLD], id="nothing-in-progress"),
     ],
 )
@@ -277,10 +312,14 @@ def test_a_release_is_compared_with_the_one_that_everybody_has() -> None:
 
 def keeping(fraction: float = 0.01) -> Console:
     """41 for everybody, and a share of them is offered 42, whose release retains 41."""
-    return Console(production=[release(42, 41, status="inProgress", userFraction=fraction), OLD])
+    return Console(
+        production=[release(42, 41, status="inProgress", userFraction=fraction), OLD]
+    )
 
 
-def test_a_release_that_retains_the_completed_version_goes_to_everybody_step_by_step() -> None:
+def test_a_release_that_retains_the_completed_version_goes_to_everybody_step_by_step() -> (
+    None
+):
     """41 stays with all others until the last step."""
     play, seen = keeping(), []
     for _ in range(4):
@@ -311,7 +350,9 @@ def test_a_query_is_what_the_documents_say() -> None:
     play.rates = {"42": 0.0}
     engine.drive(partial(flow, rollout_job(above="anr-rate 0.47%")))
     freshness, query = [
-        step for step in engine.steps if isinstance(step, Call) and "v1beta1" in step.path
+        step
+        for step in engine.steps
+        if isinstance(step, Call) and "v1beta1" in step.path
     ]
     assert (freshness.method, freshness.path) == (
         "GET",
@@ -338,7 +379,8 @@ def test_a_query_is_what_the_documents_say() -> None:
 
 
 @pytest.mark.parametrize(
-    ("call", "decision"), [("PUT tracks", "held"), ("GET tracks", "stepped"), ("commit", "held")]
+    ("call", "decision"),
+    [("PUT tracks", "held"), ("GET tracks", "stepped"), ("commit", "held")],
 )
 def test_two_looks_at_once_make_one_step(call: str, decision: str) -> None:
     """Another run's step closes our edit: what this run saw before tells that there is nothing left
@@ -376,12 +418,19 @@ def test_a_step_whose_answer_was_lost_is_claimed_only_where_it_is_the_one_that_w
     play.forgetful = True
     raised = release(42, status="inProgress", userFraction=share)
     effect = None if after else lambda: play.change("production", raised, OLD)
-    play.fail("commit", OutcomeUnknown("The answer is lost."), after=after, effect=effect)
+    play.fail(
+        "commit", OutcomeUnknown("The answer is lost."), after=after, effect=effect
+    )
     engine = look(play)
-    assert (engine.outputs["decision"], len(play.commits)) == (decision, 1 if after else 0)
+    assert (engine.outputs["decision"], len(play.commits)) == (
+        decision,
+        1 if after else 0,
+    )
 
 
-@pytest.mark.parametrize("after", [True, False], ids=["the-step-happened", "it-did-not"])
+@pytest.mark.parametrize(
+    "after", [True, False], ids=["the-step-happened", "it-did-not"]
+)
 @pytest.mark.parametrize(
     "now",
     [release(42, status="inProgress", userFraction=0.5), release(42)],
@@ -402,7 +451,10 @@ def test_what_a_person_made_of_a_killed_step_is_not_told_as_the_step(
     engine = look(play, journal=journal)
     assert engine.outputs["decision"] in ("held", "nothing")
     committed = "" if after else "false"
-    assert (engine.outputs["committed"], "sent-for-review" in engine.outputs) == (committed, False)
+    assert (engine.outputs["committed"], "sent-for-review" in engine.outputs) == (
+        committed,
+        False,
+    )
 
 
 def test_a_halt_is_not_put_off_by_a_step_of_somebody_else() -> None:
@@ -465,14 +517,20 @@ def test_a_halt_whose_answer_was_lost_is_told_with_its_numbers(killed: bool) -> 
     engine = RolloutEngine(play, journal)
     with pytest.raises(ReleaseTrouble) as caught:
         engine.look(rollout_job(above=CRASHES))
-    assert (engine.outputs["decision"], engine.outputs["committed"]) == ("halted", "true")
+    assert (engine.outputs["decision"], engine.outputs["committed"]) == (
+        "halted",
+        "true",
+    )
     assert (play.rollout, len(play.commits), engine.outputs["version-code"]) == (
         "42 halted 0.05, 41",
         1,
         "42",
     )
     assert "3 %" in caught.value.what
-    assert "the answer to this job's commit was lost, and it is committed" in caught.value.what
+    assert (
+        "the answer to this job's commit was lost, and it is committed"
+        in caught.value.what
+    )
     assert caught.value.cause == ""
 
 
@@ -482,16 +540,25 @@ def test_who_has_to_send_a_lost_step_for_review_is_remembered() -> None:
     play.review, play.forgetful = "by hand", True
     play.fail("commit", OutcomeUnknown("Lost."), after=True, skip=1)
     engine = look(play)
-    assert (engine.outputs["decision"], engine.outputs["committed"]) == ("stepped", "true")
+    assert (engine.outputs["decision"], engine.outputs["committed"]) == (
+        "stepped",
+        "true",
+    )
     assert engine.outputs["sent-for-review"] == "false"
-    assert any("send it for review in the Play Console" in one for one in engine.warnings)
+    assert any(
+        "send it for review in the Play Console" in one for one in engine.warnings
+    )
 
 
 def test_a_halt_that_was_lost_is_made_again() -> None:
     """The edit is gone, and the release still in progress."""
     play = rolling(0.05)
     play.rates = {"42": 0.03}
-    play.fail("commit", OutcomeUnknown("Lost."), effect=lambda: play.close_edits("Edit not found."))
+    play.fail(
+        "commit",
+        OutcomeUnknown("Lost."),
+        effect=lambda: play.close_edits("Edit not found."),
+    )
     engine, _ = trouble(play, above=CRASHES)
     assert (engine.outputs["committed"], play.rollout) == ("true", "42 halted 0.05, 41")
 
@@ -515,14 +582,22 @@ def other_run(play: Console) -> None:
 def test_two_rollouts_on_one_track_are_left_to_people() -> None:
     """Neither is changed, and the advice is one that this target can follow."""
     play = Console(
-        production=[release(number, status="inProgress", userFraction=0.1) for number in (43, 42)]
+        production=[
+            release(number, status="inProgress", userFraction=0.1)
+            for number in (43, 42)
+        ]
     )
     before = play.rollout
     with pytest.raises(
-        ReleaseRefused, match=r"2 releases are in progress on track production: 43 .*, 42 "
+        ReleaseRefused,
+        match=r"2 releases are in progress on track production: 43 .*, 42 ",
     ) as caught:
         look(play)
-    assert (play.rollout, "replace-rollout" in caught.value.hint, CONSOLE in caught.value.hint) == (
+    assert (
+        play.rollout,
+        "replace-rollout" in caught.value.hint,
+        CONSOLE in caught.value.hint,
+    ) == (
         before,
         False,
         True,
@@ -538,7 +613,9 @@ def test_what_only_a_release_takes_is_a_mistake() -> None:
         rollout_steps=(0.5, 1.0),
     )
     with pytest.raises(InputError) as caught:
-        prepare(replace(given, status="halted", user_fraction=0.1, wait_for="published"), ())
+        prepare(
+            replace(given, status="halted", user_fraction=0.1, wait_for="published"), ()
+        )
     assert [problem.name for problem in caught.value.problems] == [
         "status",
         "user-fraction",
@@ -570,4 +647,6 @@ def test_a_step_in_doubt_is_no_reason_to_run_again_where_nothing_remembers_it(
     with pytest.raises(UploaderError) as caught:
         RolloutEngine(play).look(rollout_job(lasting_state=lasting))
     assert type(caught.value) is expected
-    assert ("Look in the Play Console before you run again" in caught.value.hint) is not lasting
+    assert (
+        "Look in the Play Console before you run again" in caught.value.hint
+    ) is not lasting

@@ -30,7 +30,9 @@ Releases = list[dict[str, Any]]
 
 def staged(releases: Releases) -> dict[str, Any] | None:
     """The release that is rolled out, or was until it was halted."""
-    return next((one for one in releases if one["status"] in ("inProgress", "halted")), None)
+    return next(
+        (one for one in releases if one["status"] in ("inProgress", "halted")), None
+    )
 
 
 def raised(play: Console, share: float) -> None:
@@ -38,7 +40,9 @@ def raised(play: Console, share: float) -> None:
     rollout = staged(play.track())
     if rollout:
         changed = {**rollout, "status": "inProgress", "userFraction": share}
-        play.change(TRACK, *(changed if one is rollout else one for one in play.track()))
+        play.change(
+            TRACK, *(changed if one is rollout else one for one in play.track())
+        )
 
 
 def stopped(play: Console, share: float) -> None:
@@ -50,19 +54,29 @@ def stopped(play: Console, share: float) -> None:
             "status": "halted",
             "userFraction": rollout.get("userFraction", share),
         }
-        play.change(TRACK, *(changed if one is rollout else one for one in play.track()))
+        play.change(
+            TRACK, *(changed if one is rollout else one for one in play.track())
+        )
 
 
 def released(play: Console, share: float) -> None:
     """Somebody begins to roll out the next version."""
-    code = max((int(code) for one in play.track() for code in one["versionCodes"]), default=40) + 1
+    code = (
+        max(
+            (int(code) for one in play.track() for code in one["versionCodes"]),
+            default=40,
+        )
+        + 1
+    )
     kept = [one for one in play.track() if one["status"] in ("completed", "draft")]
     name = {
         "name": f"{code}",
         "releaseNotes": [{"language": "de-DE", "text": f"{code}"}],
         "inAppUpdatePriority": code % 6,
     }
-    play.change(TRACK, release(code, status="inProgress", userFraction=share, **name), *kept)
+    play.change(
+        TRACK, release(code, status="inProgress", userFraction=share, **name), *kept
+    )
 
 
 def completed(play: Console, share: float) -> None:
@@ -78,7 +92,9 @@ def completed(play: Console, share: float) -> None:
 def drafted(play: Console, share: float) -> None:
     """Somebody prepares a release, and another one elsewhere."""
     rest = [one for one in play.track() if one["status"] != "draft"]
-    play.change(TRACK, *rest, release(900 + round(share * 100), status="draft", name="next"))
+    play.change(
+        TRACK, *rest, release(900 + round(share * 100), status="draft", name="next")
+    )
     play.change("beta", release(800 + round(share * 100)))
 
 
@@ -91,7 +107,12 @@ def measured(play: Console, share: float) -> None:
 
 def reviewed(play: Console, share: float) -> None:
     """Reviews go on."""
-    state = {0.01: "PUBLISHED", 0.05: "IN_REVIEW", 0.2: "NOT_APPROVED", 0.5: "PUBLISHED"}[share]
+    state = {
+        0.01: "PUBLISHED",
+        0.05: "IN_REVIEW",
+        0.2: "NOT_APPROVED",
+        0.5: "PUBLISHED",
+    }[share]
     play.reviews = {code: state for one in play.track() for code in one["versionCodes"]}
 
 
@@ -117,7 +138,9 @@ def test_no_course_of_events_makes_a_rollout_do_what_it_must_not(
     """Every commit of every run is one step up, a completion, or a halt, of the release in progress
     and of it alone.
     """
-    play = Console(production=[release(42, status="inProgress", userFraction=0.01), release(41)])
+    play = Console(
+        production=[release(42, status="inProgress", userFraction=0.01), release(41)]
+    )
     journal: dict[str, str] = {}
     for deeds, (fault, gated, dry_run) in course:
         for deed, share in deeds:
@@ -138,7 +161,10 @@ def run(
     """
     play.begin()
     play.plan = dict([fault] if fault else [])
-    commits, job = len(play.commits), rollout_job(CRASHES if gated else "", dry_run=dry_run)
+    commits, job = (
+        len(play.commits),
+        rollout_job(CRASHES if gated else "", dry_run=dry_run),
+    )
     try:
         RolloutEngine(play, journal).look(job)
     except (Killed, TemporaryError, Interrupted):
@@ -160,16 +186,26 @@ def check(commit: Commit, *, gated: bool) -> None:
     before, after = commit.before, commit.after
     assert {**before.tracks, TRACK: None} == {**after.tracks, TRACK: None}
     was = next(one for one in before.tracks[TRACK] if one["status"] == "inProgress")
-    now = next(one for one in after.tracks[TRACK] if one["versionCodes"] == was["versionCodes"])
-    shown = {key: value for key, value in was.items() if key not in ("status", "userFraction")}
+    now = next(
+        one for one in after.tracks[TRACK] if one["versionCodes"] == was["versionCodes"]
+    )
+    shown = {
+        key: value
+        for key, value in was.items()
+        if key not in ("status", "userFraction")
+    }
     assert shown == {
-        key: value for key, value in now.items() if key not in ("status", "userFraction")
+        key: value
+        for key, value in now.items()
+        if key not in ("status", "userFraction")
     }
     if now["status"] == "halted":
         assert gated
         assert now["userFraction"] == was["userFraction"]
     elif now["status"] == "inProgress":
-        assert now["userFraction"] == min(share for share in SHARES if share > was["userFraction"])
+        assert now["userFraction"] == min(
+            share for share in SHARES if share > was["userFraction"]
+        )
     else:
         assert (now["status"], was["userFraction"]) == ("completed", SHARES[-1])
     gone = ("completed",) if now["status"] == "completed" else ()

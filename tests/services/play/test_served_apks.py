@@ -56,7 +56,9 @@ class Served:
     def bundle(self) -> Artifact:
         return from_path(self._bundle, "app.aab")
 
-    def compare(self, seconds: float = 3600.0, bundle: Artifact | None = None) -> Verdict:
+    def compare(
+        self, seconds: float = 3600.0, bundle: Artifact | None = None
+    ) -> Verdict:
         bundle = bundle or self.bundle
         workspace = Workspace(self._bundle.parent, temp=self.temp)
         verdicts: list[Verdict] = []
@@ -64,7 +66,9 @@ class Served:
         def flow(context: Context) -> Outcome:
             version = (PACKAGE, 42)
             verdicts.append(
-                compare_served(bundle, version, seconds, workspace, context, nullcontext())
+                compare_served(
+                    bundle, version, seconds, workspace, context, nullcontext()
+                )
             )
             return Outcome("Done.")
 
@@ -305,12 +309,17 @@ def test_one_certificate_twice_makes_no_name_twice(served: Served) -> None:
 
 def by_split(key: Any, split: str) -> Any:
     """The entry of a split in the list of a key."""
-    return next(apk for apk in key["generatedSplitApks"] if apk.get("splitId", "") == split)
+    return next(
+        apk for apk in key["generatedSplitApks"] if apk.get("splitId", "") == split
+    )
 
 
 def swap(first: Any, second: Any) -> None:
     """Let each of two entries lead to the other's APK."""
-    first["downloadId"], second["downloadId"] = second["downloadId"], first["downloadId"]
+    first["downloadId"], second["downloadId"] = (
+        second["downloadId"],
+        first["downloadId"],
+    )
 
 
 def other_split(key: Any) -> None:
@@ -334,19 +343,27 @@ def main_split_as_whole(key: Any) -> None:
 
 
 def split_as_standalone(key: Any) -> None:
-    key["generatedStandaloneApks"][0]["downloadId"] = by_split(key, "config.de")["downloadId"]
+    key["generatedStandaloneApks"][0]["downloadId"] = by_split(key, "config.de")[
+        "downloadId"
+    ]
 
 
 def split_as_universal(key: Any) -> None:
-    key["generatedUniversalApk"]["downloadId"] = by_split(key, "config.de")["downloadId"]
+    key["generatedUniversalApk"]["downloadId"] = by_split(key, "config.de")[
+        "downloadId"
+    ]
 
 
 def split_as_slice(key: Any) -> None:
-    key["generatedAssetPackSlices"][0]["downloadId"] = by_split(key, "config.de")["downloadId"]
+    key["generatedAssetPackSlices"][0]["downloadId"] = by_split(key, "config.de")[
+        "downloadId"
+    ]
 
 
 def slice_as_split(key: Any) -> None:
-    key["generatedSplitApks"].append({**key["generatedAssetPackSlices"][0], "splitId": "levels"})
+    key["generatedSplitApks"].append(
+        {**key["generatedAssetPackSlices"][0], "splitId": "levels"}
+    )
 
 
 @generating()
@@ -411,7 +428,9 @@ def test_a_list_without_a_base_is_waited_for_and_then_unverified(
     assert verdict.served == "unverified"
     assert sum(served.bench.naps) == 120
     (doubt,) = verdict.doubts
-    assert doubt.startswith("Google Play lists neither the main split of the base nor a standalone")
+    assert doubt.startswith(
+        "Google Play lists neither the main split of the base nor a standalone"
+    )
     assert verdict.findings[0].why[1:] in doubt
 
 
@@ -446,7 +465,9 @@ class Interrupting(Artifact):
 @generating()
 def test_a_signal_ends_the_comparison_before_the_next_read(served: Served) -> None:
     """It does not wait for a request, of which there may be none for long."""
-    bundle = Interrupting("app.aab", "app.aab", 1000, cancel=served.bench.cancellation.cancel)
+    bundle = Interrupting(
+        "app.aab", "app.aab", 1000, cancel=served.bench.cancellation.cancel
+    )
     with pytest.raises(Interrupted):
         served.compare(bundle=bundle)
     assert served.left == []

@@ -13,7 +13,14 @@ from typing import Any
 
 import pytest
 
-from tests.support.fake_play import Console, app_of, artifact, call_name, edit_of, release
+from tests.support.fake_play import (
+    Console,
+    app_of,
+    artifact,
+    call_name,
+    edit_of,
+    release,
+)
 from tests.support.play_driver import Engine, Killed
 from tests.support.play_faults import OTHERS, Fault, FaultyPlay
 from tests.support.turns import Choose, by_turns, in_order, in_reverse
@@ -126,10 +133,13 @@ def run(
     except (UploaderError, Killed) as caught:
         failure = caught
     for play in apps.plays.values():
-        mine = [one for one in play.commits if one.before.tracks.get("internal") != RELEASED]
-        assert len([one for one in mine if one.after.tracks.get("internal") == RELEASED]) <= 1, (
-            "committed twice"
-        )
+        mine = [
+            one for one in play.commits if one.before.tracks.get("internal") != RELEASED
+        ]
+        assert (
+            len([one for one in mine if one.after.tracks.get("internal") == RELEASED])
+            <= 1
+        ), "committed twice"
     if not isinstance(failure, Killed):
         check_words(apps, engine, failure, before)
         if failure is not None:
@@ -147,13 +157,17 @@ def check_words(
             assert name in apps.live, "what is said to be committed is not"
         elif told[name]["committed"] is False:
             assert not any(
-                one.after.tracks.get("internal") == RELEASED for one in play.commits[before[name] :]
+                one.after.tracks.get("internal") == RELEASED
+                for one in play.commits[before[name] :]
             )
     committed = [name for name in NAMES if told[name]["committed"]]
     assert (engine.outputs["committed"] == "true") == (len(committed) == len(NAMES))
     if failure is None:
         assert len(committed) == len(NAMES)
-        assert (engine.outputs["version-codes"], engine.ids) == ("2,2,2", ("2", "2", "2"))
+        assert (engine.outputs["version-codes"], engine.ids) == (
+            "2,2,2",
+            ("2", "2", "2"),
+        )
     elif isinstance(failure, UploaderError):
         said = re.search(r"(?:^|\. )Committed: ([\w., ]+?)\.(?: |$)", failure.hint)
         assert (said[1].split(", ") if said else []) == committed

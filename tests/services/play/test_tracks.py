@@ -65,16 +65,21 @@ def test_a_release_displaces_its_own_kind_and_what_it_covers(
     live: list[dict[str, Any]], new: dict[str, Any], after: list[dict[str, Any]]
 ) -> None:
     """One completed, one staged, one draft: everything else on the track stays as it is."""
-    merged = track_merge.merged("production", values(*live), Release(new), replace_rollout=False)
+    merged = track_merge.merged(
+        "production", values(*live), Release(new), replace_rollout=False
+    )
     assert merged == values(*after)
 
 
-@pytest.mark.parametrize("new", [release(6), STAGED, release(6, status="halted", userFraction=0.1)])
+@pytest.mark.parametrize(
+    "new", [release(6), STAGED, release(6, status="halted", userFraction=0.1)]
+)
 def test_a_rollout_is_displaced_only_when_told_so(new: dict[str, Any]) -> None:
     """The refusal names the track, both releases, and the input that allows it."""
     live = values(release(4), ROLLOUT)
     with pytest.raises(
-        ServiceError, match="The release 5 is in progress on track production; 6 would end"
+        ServiceError,
+        match="The release 5 is in progress on track production; 6 would end",
     ) as caught:
         track_merge.merged("production", live, Release(new), replace_rollout=False)
     assert caught.value.exit_code == 4
@@ -95,14 +100,23 @@ def test_what_play_adds_by_itself_is_no_difference(reported: dict[str, Any]) -> 
     """A name that was not given, numbers instead of texts, a default: the track holds the release
     all the same.
     """
-    assert track_merge.settled(values(reported), values({**release(6), "inAppUpdatePriority": 0}))
+    assert track_merge.settled(
+        values(reported), values({**release(6), "inAppUpdatePriority": 0})
+    )
 
 
 @pytest.mark.parametrize(
     "reported",
-    [release(7), release(6, status="draft"), release(6, 5), {**release(6), "releaseNotes": []}],
+    [
+        release(7),
+        release(6, status="draft"),
+        release(6, 5),
+        {**release(6), "releaseNotes": []},
+    ],
 )
-def test_what_was_asked_and_is_not_there_is_a_difference(reported: dict[str, Any]) -> None:
+def test_what_was_asked_and_is_not_there_is_a_difference(
+    reported: dict[str, Any],
+) -> None:
     """Other versions, another status, missing notes."""
     wanted = track_merge.new(ReleaseOptions(notes=(("en-US", "New."),)), ("6",))
     assert not track_merge.settled(values(reported), [wanted])
@@ -117,12 +131,16 @@ def test_internal_to_beta_to_production_without_a_file() -> None:
     uploaded.
     """
     notes = [{"language": "en-US", "text": "New."}]
-    play = Play(internal=[release(7, name="Spring", releaseNotes=notes, inAppUpdatePriority=2)])
+    play = Play(
+        internal=[release(7, name="Spring", releaseNotes=notes, inAppUpdatePriority=2)]
+    )
     Engine(play).run(release_job(promote_from="internal", tracks=("beta",)))
     engine = Engine(play)
     engine.run(
         release_job(
-            promote_from="beta", tracks=("production",), options=ReleaseOptions("inProgress", 0.1)
+            promote_from="beta",
+            tracks=("production",),
+            options=ReleaseOptions("inProgress", 0.1),
         )
     )
     (promoted,) = play.live.tracks["production"]
@@ -141,13 +159,21 @@ def test_internal_to_beta_to_production_without_a_file() -> None:
 def test_what_is_given_goes_before_what_a_promotion_takes_along() -> None:
     """A name or a priority of its own, but the notes of the source."""
     notes = [{"language": "en-US", "text": "New."}]
-    play = Play(internal=[release(7, name="Spring", releaseNotes=notes, inAppUpdatePriority=2)])
+    play = Play(
+        internal=[release(7, name="Spring", releaseNotes=notes, inAppUpdatePriority=2)]
+    )
     wish = ReleaseOptions(name="Summer", priority=5)
     Engine(play).run(
-        release_job(promote_from="internal", tracks=("beta",), options=wish, default_name="v1")
+        release_job(
+            promote_from="internal", tracks=("beta",), options=wish, default_name="v1"
+        )
     )
     (promoted,) = play.live.tracks["beta"]
-    assert (promoted["name"], promoted["inAppUpdatePriority"], promoted["releaseNotes"]) == (
+    assert (
+        promoted["name"],
+        promoted["inAppUpdatePriority"],
+        promoted["releaseNotes"],
+    ) == (
         "Summer",
         5,
         notes,
@@ -171,10 +197,14 @@ def test_a_promotion_takes_the_newest_that_is_served(
     assert play.live.tracks["production"][0]["versionCodes"] == [code]
 
 
-def test_a_promotion_takes_a_draft_where_there_is_nothing_else_and_a_status_is_written() -> None:
+def test_a_promotion_takes_a_draft_where_there_is_nothing_else_and_a_status_is_written() -> (
+    None
+):
     play = Play(beta=[DRAFT])
     wish = ReleaseOptions(status="completed")
-    Engine(play).run(release_job(promote_from="beta", tracks=("production",), options=wish))
+    Engine(play).run(
+        release_job(promote_from="beta", tracks=("production",), options=wish)
+    )
     assert play.live.tracks["production"][0]["versionCodes"] == ["6"]
 
 
@@ -190,8 +220,12 @@ def test_nothing_to_promote_is_said(source: list[dict[str, Any]], cause: str) ->
     """An empty track, a halted release, or a draft beside one is exit code 4 with the track's name
     and the cause.
     """
-    with pytest.raises(ServiceError, match="Track beta has no release to promote") as caught:
-        Engine(Play(beta=source)).run(release_job(promote_from="beta", tracks=("production",)))
+    with pytest.raises(
+        ServiceError, match="Track beta has no release to promote"
+    ) as caught:
+        Engine(Play(beta=source)).run(
+            release_job(promote_from="beta", tracks=("production",))
+        )
     assert (caught.value.code, caught.value.cause.startswith(cause)) == (
         "no-release-on-track",
         True,
@@ -211,7 +245,9 @@ def test_a_misspelt_source_of_a_promotion_is_not_to_be_created() -> None:
 def test_a_version_that_is_no_longer_on_the_source_is_promoted_by_its_code() -> None:
     """Its bundle is on Google Play; name and notes of the release that displaced it are not its."""
     notes = [{"language": "en-US", "text": "Seven."}]
-    play = Play(internal=[release(7, name="Seven", releaseNotes=notes)], production=[release(5)])
+    play = Play(
+        internal=[release(7, name="Seven", releaseNotes=notes)], production=[release(5)]
+    )
     play.live.bundles[6] = "digest of 6"
     wish = release_job(promote_from="internal", promoted=("6",), tracks=("beta",))
     outcome = Engine(play).run(wish)
@@ -224,13 +260,17 @@ def test_a_version_that_is_no_longer_on_the_source_is_promoted_by_its_code() -> 
 def test_a_version_that_google_play_does_not_have_is_not_promoted() -> None:
     play = Play(internal=[release(7)])
     with pytest.raises(ReleaseRefused, match="has no version 6 to promote") as caught:
-        Engine(play).run(release_job(promote_from="internal", promoted=("6",), tracks=("beta",)))
+        Engine(play).run(
+            release_job(promote_from="internal", promoted=("6",), tracks=("beta",))
+        )
     assert "no such bundle or APK" in caught.value.cause
     assert play.edits == {}
 
 
 @pytest.mark.parametrize("status", ["halted", "draft"])
-def test_what_another_track_keeps_from_its_users_is_not_promoted_by_its_code(status: str) -> None:
+def test_what_another_track_keeps_from_its_users_is_not_promoted_by_its_code(
+    status: str,
+) -> None:
     """A release that was stopped on alpha for a reason is not given to beta by its number."""
     play = Play(internal=[release(7)], alpha=[release(6, status=status)])
     wish = release_job(promote_from="internal", promoted=("6",), tracks=("beta",))
@@ -248,8 +288,14 @@ def test_a_rollout_is_widened_halted_resumed_and_completed_without_files() -> No
     live = release(5, status="inProgress", userFraction=0.2, name="Spring")
     play = Play(production=[live, release(4)])
     for wish, after in [
-        (ReleaseOptions("inProgress", 0.5), [{**live, "userFraction": 0.5}, release(4)]),
-        (ReleaseOptions("halted"), [{**live, "status": "halted", "userFraction": 0.5}, release(4)]),
+        (
+            ReleaseOptions("inProgress", 0.5),
+            [{**live, "userFraction": 0.5}, release(4)],
+        ),
+        (
+            ReleaseOptions("halted"),
+            [{**live, "status": "halted", "userFraction": 0.5}, release(4)],
+        ),
         (ReleaseOptions("inProgress"), [{**live, "userFraction": 0.5}, release(4)]),
         (ReleaseOptions("completed"), [release(5, name="Spring")]),
     ]:
@@ -261,13 +307,21 @@ def test_a_rollout_is_widened_halted_resumed_and_completed_without_files() -> No
 def test_a_release_that_everybody_has_can_be_halted_and_resumed_for_some() -> None:
     """Google halts a completed release too; it has no fraction, so resuming it needs one."""
     play = Play(production=[release(5)])
-    Engine(play).run(release_job(tracks=("production",), options=ReleaseOptions("halted")))
+    Engine(play).run(
+        release_job(tracks=("production",), options=ReleaseOptions("halted"))
+    )
     assert play.live.tracks["production"] == [release(5, status="halted")]
     with pytest.raises(ServiceError, match="no user fraction is known") as caught:
-        Engine(play).run(release_job(tracks=("production",), options=ReleaseOptions("inProgress")))
+        Engine(play).run(
+            release_job(tracks=("production",), options=ReleaseOptions("inProgress"))
+        )
     assert "`user-fraction`" in caught.value.hint
-    Engine(play).run(release_job(tracks=("production",), options=ReleaseOptions("inProgress", 0.1)))
-    assert play.live.tracks["production"] == [release(5, status="inProgress", userFraction=0.1)]
+    Engine(play).run(
+        release_job(tracks=("production",), options=ReleaseOptions("inProgress", 0.1))
+    )
+    assert play.live.tracks["production"] == [
+        release(5, status="inProgress", userFraction=0.1)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -279,7 +333,9 @@ def test_a_release_that_everybody_has_can_be_halted_and_resumed_for_some() -> No
         ReleaseOptions(priority=5),
     ],
 )
-def test_a_halted_release_stays_halted_unless_a_status_is_written(options: ReleaseOptions) -> None:
+def test_a_halted_release_stays_halted_unless_a_status_is_written(
+    options: ReleaseOptions,
+) -> None:
     """Neither a fraction, notes, a name or a priority alone go on with it."""
     play = Play(production=[HALTED, release(4)])
     with pytest.raises(ServiceError, match="is halted, and stays halted") as caught:
@@ -293,7 +349,8 @@ def test_a_halted_release_stays_halted_unless_a_status_is_written(options: Relea
         fraction = options.fraction if status == "inProgress" else None
         Engine(play).run(
             release_job(
-                tracks=("production",), options=replace(options, status=status, fraction=fraction)
+                tracks=("production",),
+                options=replace(options, status=status, fraction=fraction),
             )
         )
         assert play.live.tracks["production"][0]["status"] == status
@@ -314,7 +371,9 @@ def test_a_fraction_never_goes_down(live: list[dict[str, Any]], reached: str) ->
     play = Play(production=live)
     with pytest.raises(ServiceError, match=reached) as caught:
         Engine(play).run(
-            release_job(tracks=("production",), options=ReleaseOptions("inProgress", 0.1))
+            release_job(
+                tracks=("production",), options=ReleaseOptions("inProgress", 0.1)
+            )
         )
     assert caught.value.code == "user-fraction-lower"
     assert (
@@ -331,7 +390,9 @@ def test_a_fraction_never_goes_down(live: list[dict[str, Any]], reached: str) ->
 
 
 @pytest.mark.parametrize("kept", [0.0499999999, 0.0500000001], ids=["less", "more"])
-def test_a_fraction_that_google_play_keeps_with_fewer_digits_is_the_same(kept: float) -> None:
+def test_a_fraction_that_google_play_keeps_with_fewer_digits_is_the_same(
+    kept: float,
+) -> None:
     """A second run of the same release finds it as it was asked for: nothing is written, nothing
     has gone on, and nothing is refused.
     """
@@ -348,14 +409,22 @@ def test_a_fraction_that_google_play_keeps_with_fewer_digits_is_the_same(kept: f
 def test_a_change_means_the_rollout_even_when_a_newer_draft_is_there() -> None:
     """The fraction of a draft can't be meant."""
     play = Play(production=[DRAFT, ROLLOUT, release(4)])
-    Engine(play).run(release_job(tracks=("production",), options=ReleaseOptions("inProgress", 0.5)))
-    assert play.live.tracks["production"] == [{**ROLLOUT, "userFraction": 0.5}, DRAFT, release(4)]
+    Engine(play).run(
+        release_job(tracks=("production",), options=ReleaseOptions("inProgress", 0.5))
+    )
+    assert play.live.tracks["production"] == [
+        {**ROLLOUT, "userFraction": 0.5},
+        DRAFT,
+        release(4),
+    ]
 
 
 def test_a_change_on_an_empty_track_is_refused() -> None:
     """There is nothing to halt."""
     with pytest.raises(ServiceError, match="Track production has no release to change"):
-        Engine(Play()).run(release_job(tracks=("production",), options=ReleaseOptions("halted")))
+        Engine(Play()).run(
+            release_job(tracks=("production",), options=ReleaseOptions("halted"))
+        )
 
 
 @pytest.mark.parametrize("track", ["wear:beta", "friends"])
@@ -372,9 +441,12 @@ def test_a_track_that_is_answered_with_404_is_empty(message: str, track: str) ->
 
 
 @pytest.mark.parametrize(
-    "error", [refused(404, "Not found."), refused(403, "No."), TemporaryError("Play is down.")]
+    "error",
+    [refused(404, "Not found."), refused(403, "No."), TemporaryError("Play is down.")],
 )
-def test_each_track_is_asked_alone_where_the_list_is_not_to_be_had(error: UploaderError) -> None:
+def test_each_track_is_asked_alone_where_the_list_is_not_to_be_had(
+    error: UploaderError,
+) -> None:
     """The list is a look beside the work, and ends no release."""
     play = Play(internal=[release(1)])
     play.fail("GET tracks", error)
@@ -430,7 +502,11 @@ CHANGES = {
 }
 CASES = [
     pytest.param(how, asked, now, expected, id=f"{how}, {asked}, {now}")
-    for how, table in (("files", BRINGS), ("promotion", BRINGS), ("without files", CHANGES))
+    for how, table in (
+        ("files", BRINGS),
+        ("promotion", BRINGS),
+        ("without files", CHANGES),
+    )
     for asked, row in table.items()
     for now, expected in zip(NOW, row, strict=True)
 ]
@@ -461,15 +537,21 @@ def test_what_is_on_the_track_and_what_is_asked_decide_what_is_written(
 
 
 @pytest.mark.parametrize("how", ["files", "promotion"])
-def test_a_release_that_was_halted_stays_so_and_the_run_says_how_it_goes_on(how: str) -> None:
+def test_a_release_that_was_halted_stays_so_and_the_run_says_how_it_goes_on(
+    how: str,
+) -> None:
     """The last line, the plan, the summary and a warning have it; the run ends well."""
     play = Play(production=[HALTED, release(4)], internal=[release(5)])
     play.live.bundles[5] = sha256(artifact(5))
     files = [artifact(5)] if how == "files" else []
     engine = Engine(play)
-    options = ReleaseOptions("inProgress", 0.5, name="Spring", notes=(("en-US", "News."),))
+    options = ReleaseOptions(
+        "inProgress", 0.5, name="Spring", notes=(("en-US", "News."),)
+    )
     promoted = "" if files else "internal"
-    job = release_job(*files, tracks=("production",), options=options, promote_from=promoted)
+    job = release_job(
+        *files, tracks=("production",), options=options, promote_from=promoted
+    )
     outcome = engine.run(job)
     left_out = "`files` out (`files: none`)" if files else "`promote-from` out"
     told = (
@@ -480,7 +562,10 @@ def test_a_release_that_was_halted_stays_so_and_the_run_says_how_it_goes_on(how:
     assert engine.warnings == [f"{told}."]
     assert f"      {told}" in engine.shown[0].lines
     assert (f"      {told}",) in outcome.sections[0].rows
-    assert (engine.outputs["committed"], engine.outputs["user-fraction"]) == ("true", "0.2")
+    assert (engine.outputs["committed"], engine.outputs["user-fraction"]) == (
+        "true",
+        "0.2",
+    )
     assert play.live.tracks["production"] == [HALTED, release(4)]
 
 
@@ -490,7 +575,8 @@ def test_what_was_halted_after_everybody_had_it_goes_on_with_a_fraction() -> Non
     play.live.bundles[5] = sha256(artifact(5))
     outcome = Engine(play).run(release_job(artifact(5), tracks=("production",)))
     assert (
-        "set `status: inProgress` with `user-fraction` or `status: completed`." in outcome.headline
+        "set `status: inProgress` with `user-fraction` or `status: completed`."
+        in outcome.headline
     )
 
 
@@ -498,7 +584,9 @@ def test_a_release_that_reached_more_users_since_is_done() -> None:
     """The other tracks of the job get what they are due, and the last line says what the release is
     now.
     """
-    play = Play(production=[release(5, status="inProgress", userFraction=0.5), release(4)])
+    play = Play(
+        production=[release(5, status="inProgress", userFraction=0.5), release(4)]
+    )
     play.live.bundles[5] = sha256(artifact(5))
     engine = Engine(play)
     job = release_job(
@@ -517,12 +605,17 @@ def test_what_a_release_that_has_gone_on_does_not_get_is_said() -> None:
     """It is wider than asked for, so it stays; its notes are others than those of this run."""
     german = {"language": "de-DE", "text": "Alt"}
     play = Play(
-        production=[release(5, status="inProgress", userFraction=0.5, releaseNotes=[german])]
+        production=[
+            release(5, status="inProgress", userFraction=0.5, releaseNotes=[german])
+        ]
     )
     play.live.bundles[5] = sha256(artifact(5))
     options = ReleaseOptions(fraction=0.1, priority=3, notes=())
     job = release_job(
-        artifact(5), tracks=("production",), options=options, notes={None: (("de-DE", "Neu"),)}
+        artifact(5),
+        tracks=("production",),
+        options=options,
+        notes={None: (("de-DE", "Neu"),)},
     )
     outcome = Engine(play).run(job)
     assert outcome.headline.endswith(
@@ -533,7 +626,9 @@ def test_what_a_release_that_has_gone_on_does_not_get_is_said() -> None:
 
 
 @pytest.mark.parametrize("status", ["inProgress", "halted"])
-def test_a_newer_release_beside_ours_is_not_touched_when_ours_comes_again(status: str) -> None:
+def test_a_newer_release_beside_ours_is_not_touched_when_ours_comes_again(
+    status: str,
+) -> None:
     """Ours is with all users, as the job asks; what has been staged since is another job's."""
     newer = release(6, status=status, userFraction=0.1)
     play = Play(production=[newer, release(5)])
@@ -567,7 +662,9 @@ def test_a_new_version_takes_the_place_of_a_halted_one_but_never_resumes_it(
         retained=retained,
     )
     if retained:
-        with pytest.raises(ReleaseRefused, match="is halted, and stays halted") as caught:
+        with pytest.raises(
+            ReleaseRefused, match="is halted, and stays halted"
+        ) as caught:
             Engine(play).run(job)
         assert (caught.value.code, play.uploads) == ("release-halted", [])
         assert "without `files`" in caught.value.hint
@@ -594,11 +691,17 @@ def test_an_edit_that_was_left_half_done_does_not_take_back_a_halt() -> None:
 
 def test_a_halt_in_a_shared_edit_is_not_taken_back_either() -> None:
     """One job of the pipeline halts the release, another brings it again."""
-    play = Play(production=[release(5, status="inProgress", userFraction=0.2), release(4)])
+    play = Play(
+        production=[release(5, status="inProgress", userFraction=0.2), release(4)]
+    )
     play.live.bundles[5] = sha256(artifact(5))
-    halting = release_job(tracks=("production",), options=ReleaseOptions("halted"), commit=False)
+    halting = release_job(
+        tracks=("production",), options=ReleaseOptions("halted"), commit=False
+    )
     Engine(play).run(halting)
-    Engine(play).run(release_job(artifact(5), tracks=("production",), existing_edit="1"))
+    Engine(play).run(
+        release_job(artifact(5), tracks=("production",), existing_edit="1")
+    )
     assert play.live.tracks["production"] == [HALTED, release(4)]
 
 
@@ -608,7 +711,9 @@ def test_in_a_shared_edit_only_what_is_live_has_gone_on(live: bool) -> None:
     wider = release(5, status="inProgress", userFraction=0.5)
     play = Play(production=[wider, release(4)] if live else [release(4)])
     play.live.bundles[5] = sha256(artifact(5))
-    before = release_job(retained=() if live else ("5",), tracks=("production",), commit=False)
+    before = release_job(
+        retained=() if live else ("5",), tracks=("production",), commit=False
+    )
     Engine(play).run(replace(before, options=ReleaseOptions("inProgress", 0.5)))
     again = release_job(
         artifact(5),
@@ -653,7 +758,10 @@ def test_what_ends_the_run_ends_it_before_the_upload(job: dict[str, Any]) -> Non
     changes = "promote_from" in job or "options" in job
     with pytest.raises(ServiceError):
         Engine(play).run(release_job(*(() if changes else (artifact(6),)), **job))
-    assert {call for call in play.calls if not call.startswith("GET")} == {"insert", "DELETE"}
+    assert {call for call in play.calls if not call.startswith("GET")} == {
+        "insert",
+        "DELETE",
+    }
     assert play.edits == {}
 
 
@@ -663,7 +771,9 @@ def test_a_slip_is_found_even_where_any_track_is_answered() -> None:
     """
     with pytest.raises(ServiceError, match="has no track prodution"):
         Engine(Play()).run(release_job(artifact(2), tracks=("prodution",)))
-    Engine(Play(prodution=[release(1)])).run(release_job(artifact(2), tracks=("prodution",)))
+    Engine(Play(prodution=[release(1)])).run(
+        release_job(artifact(2), tracks=("prodution",))
+    )
 
 
 @pytest.mark.parametrize(
@@ -714,12 +824,19 @@ def test_a_form_factor_is_not_one_of_its_tracks(track: str, form: str) -> None:
     """Its tracks are named, and the prefixes of the others."""
     with pytest.raises(ReleaseRefused, match=f"has no track {track}") as caught:
         Engine(Play()).run(release_job(artifact(2), tracks=(track,)))
-    names = ", ".join(f"`{form}:{name}`" for name in ("production", "beta", "alpha", "qa"))
+    names = ", ".join(
+        f"`{form}:{name}`" for name in ("production", "beta", "alpha", "qa")
+    )
     assert f"Write {names}" in caught.value.hint
-    assert "`wear:production`, `tv:production`, `automotive:production`" in caught.value.cause
+    assert (
+        "`wear:production`, `tv:production`, `automotive:production`"
+        in caught.value.cause
+    )
 
 
-@pytest.mark.parametrize("track", ["wear:qa", "tv-testers", "watch", "Closed testing - friends"])
+@pytest.mark.parametrize(
+    "track", ["wear:qa", "tv-testers", "watch", "Closed testing - friends"]
+)
 def test_a_track_that_play_has_is_never_another(track: str) -> None:
     """Whatever it is called."""
     Engine(Play(**{track: [release(1)]})).run(release_job(artifact(2), tracks=(track,)))
@@ -761,13 +878,19 @@ def test_countries_need_a_release_in_progress() -> None:
     Engine(rolling := Play(production=[ROLLOUT])).run(
         release_job(tracks=("production",), options=options)
     )
-    assert rolling.live.tracks["production"][0]["countryTargeting"]["countries"] == ["DE"]
+    assert rolling.live.tracks["production"][0]["countryTargeting"]["countries"] == [
+        "DE"
+    ]
 
 
-def test_a_rollout_of_some_countries_is_not_completed_in_whatever_order_its_versions_are() -> None:
+def test_a_rollout_of_some_countries_is_not_completed_in_whatever_order_its_versions_are() -> (
+    None
+):
     """`status: completed` with the versions retained the other way round is the same release."""
     countries = {"countries": ["DE"], "includeRestOfWorld": False}
-    live = release(5, 6, status="inProgress", userFraction=0.2, countryTargeting=countries)
+    live = release(
+        5, 6, status="inProgress", userFraction=0.2, countryTargeting=countries
+    )
     job = release_job(
         retained=("6", "5"), tracks=("production",), options=ReleaseOptions("completed")
     )
@@ -775,7 +898,9 @@ def test_a_rollout_of_some_countries_is_not_completed_in_whatever_order_its_vers
         Engine(Play(production=[live])).run(job)
 
 
-def test_a_retained_version_that_play_does_not_have_is_refused_before_the_upload() -> None:
+def test_a_retained_version_that_play_does_not_have_is_refused_before_the_upload() -> (
+    None
+):
     """One that only the lists of bundles and APKs have is known."""
     play = Play(internal=[release(1)])
     play.live.apks[3] = "digest of 3"
@@ -820,7 +945,9 @@ def test_a_version_that_goes_backwards_is_warned_about(
     """Google takes it, and who has the higher version gets no update."""
     engine = Engine(Play(internal=live))
     engine.run(release_job(artifact(42)))
-    assert [("44" in text and "42 is lower" in text) for text in engine.warnings] == [True] * warned
+    assert [("44" in text and "42 is lower" in text) for text in engine.warnings] == [
+        True
+    ] * warned
 
 
 # --- what goes along ------------------------------------------------------------------------------
@@ -831,7 +958,10 @@ def test_a_track_has_its_own_notes_or_the_common_ones() -> None:
     play = Play()
     notes = {None: (("en-US", "Everybody."),), "beta": (("en-US", "Testers."),)}
     Engine(play).run(release_job(artifact(2), tracks=("internal", "beta"), notes=notes))
-    texts = {track: live[0]["releaseNotes"][0]["text"] for track, live in play.live.tracks.items()}
+    texts = {
+        track: live[0]["releaseNotes"][0]["text"]
+        for track, live in play.live.tracks.items()
+    }
     assert texts == {"internal": "Everybody.", "beta": "Testers."}
 
 
@@ -858,7 +988,11 @@ def test_a_new_release_is_named_after_the_tag() -> None:
     play = Play(production=[ROLLOUT])
     Engine(play).run(release_job(artifact(6), default_name="v6"))
     Engine(play).run(
-        release_job(tracks=("production",), options=ReleaseOptions("completed"), default_name="v6")
+        release_job(
+            tracks=("production",),
+            options=ReleaseOptions("completed"),
+            default_name="v6",
+        )
     )
     assert play.live.tracks["internal"][0]["name"] == "v6"
     assert "name" not in play.live.tracks["production"][0]
@@ -892,5 +1026,10 @@ def test_an_odd_release_is_an_error_of_the_protocol(release: object) -> None:
 
 def test_numbers_and_nulls_are_taken_as_they_come() -> None:
     """A version code may come as a number, and a field that is null is one that is absent."""
-    odd = {"versionCodes": [7, "8"], "userFraction": None, "name": None, "status": "completed"}
+    odd = {
+        "versionCodes": [7, "8"],
+        "userFraction": None,
+        "name": None,
+        "status": "completed",
+    }
     assert client.releases({"releases": [odd]})[0].version_codes == ("7", "8")

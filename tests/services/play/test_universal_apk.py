@@ -58,7 +58,9 @@ def test_the_last_look_is_at_the_deadline(tmp_path: Path) -> None:
         '{"generatedApks": [{"unprotectedGeneratedStandaloneApks": [{"downloadId": 7}]}]}',
     ],
 )
-def test_an_answer_in_another_form_breaks_the_protocol(body: str, tmp_path: Path) -> None:
+def test_an_answer_in_another_form_breaks_the_protocol(
+    body: str, tmp_path: Path
+) -> None:
     """Nothing of it becomes a path or a digest to compare with."""
     with Emulator() as emulator:
         run = bench(emulator)

@@ -25,7 +25,9 @@ CHUNK = 1 << 20
 
 def service(name: str, version: str, scope: str, user: str = "") -> Any:
     """One of Google's APIs, with the login that the environment names."""
-    found: Any = google.auth.default(scopes=[f"https://www.googleapis.com/auth/{scope}"])[0]
+    found: Any = google.auth.default(
+        scopes=[f"https://www.googleapis.com/auth/{scope}"]
+    )[0]
     return build(name, version, credentials=found.with_subject(user) if user else found)
 
 
@@ -44,7 +46,9 @@ def finished(upload: Any) -> Any:
             _, response = upload.next_chunk()
         except (HttpError, OSError, HTTPException) as error:  # noqa: PERF203  # what it costs is nothing beside a request
             errors += 1
-            if errors > RETRIES or (isinstance(error, HttpError) and error.resp.status < 500):
+            if errors > RETRIES or (
+                isinstance(error, HttpError) and error.resp.status < 500
+            ):
                 raise
     return response
 
@@ -59,13 +63,17 @@ def release(file: str) -> None:
     """A release on a track."""
     edits = service("androidpublisher", "v3", "androidpublisher").edits()
     edit = {**APP, "editId": edits.insert(**APP).execute(num_retries=RETRIES)["id"]}
-    upload = edits.bundles().upload(**edit, media_body=media(file, "application/octet-stream"))
+    upload = edits.bundles().upload(
+        **edit, media_body=media(file, "application/octet-stream")
+    )
     code = finished(upload)["versionCode"]
     track = {
         "track": "internal",
         "releases": [{"status": "completed", "versionCodes": [str(code)]}],
     }
-    edits.tracks().update(**edit, track="internal", body=track).execute(num_retries=RETRIES)
+    edits.tracks().update(**edit, track="internal", body=track).execute(
+        num_retries=RETRIES
+    )
     edits.commit(**edit).execute(num_retries=RETRIES)
 
 
@@ -73,7 +81,9 @@ def drive(file: str) -> None:
     """A file in Drive."""
     files = service("drive", "v3", "drive.file").files()
     finished(
-        files.create(body={"name": Path(file).name}, media_body=media(file, "application/zip"))
+        files.create(
+            body={"name": Path(file).name}, media_body=media(file, "application/zip")
+        )
     )
 
 
@@ -86,4 +96,6 @@ def mail(file: str) -> None:
 if __name__ == "__main__":
     # httplib2 repeats a broken request without its body, and would wait for a minute
     socket.setdefaulttimeout(5)
-    {"object": store, "release": release, "file": drive, "mail": mail}[sys.argv[1]](sys.argv[2])
+    {"object": store, "release": release, "file": drive, "mail": mail}[sys.argv[1]](
+        sys.argv[2]
+    )

@@ -28,7 +28,11 @@ def tool() -> str:
     be had or run.
     """
     found = subprocess.run(
-        ["sh", str(HERE / "gitlab-tool")], capture_output=True, text=True, timeout=110, check=False
+        ["sh", str(HERE / "gitlab-tool")],
+        capture_output=True,
+        text=True,
+        timeout=110,
+        check=False,
     )
     if found.returncode:
         pytest.skip(f"GitLab jobs need gitlab-ci-local: {found.stderr.strip()[-300:]}")
@@ -119,7 +123,11 @@ class Project:
             f'#!/bin/sh\nexec "{sys.executable}" "{ROOT}/entrypoint.py" "$@"\n'
         )
         (programs / "uploader").chmod(0o755)
-        kept = {name: os.environ[name] for name in ("XDG_CACHE_HOME", "HOME") if name in os.environ}
+        kept = {
+            name: os.environ[name]
+            for name in ("XDG_CACHE_HOME", "HOME")
+            if name in os.environ
+        }
         return {**kept, "PATH": f"{programs}:{os.environ['PATH']}", "LC_ALL": "C.UTF-8"}
 
     def _commit(self) -> None:
@@ -131,5 +139,8 @@ class Project:
             (*author, "commit", "--quiet", "--allow-empty", "--message=a release"),
         ):
             subprocess.run(
-                ["git", *words], cwd=self.folder, capture_output=True, check=words[0] != "remote"
+                ["git", *words],
+                cwd=self.folder,
+                capture_output=True,
+                check=words[0] != "remote",
             )

@@ -25,7 +25,11 @@ from typing import Any, BinaryIO
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import dsa, ec, padding, rsa
 from cryptography.hazmat.primitives.hashes import SHA256, SHA512, HashAlgorithm
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_der_public_key
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    PublicFormat,
+    load_der_public_key,
+)
 
 from uploader.files.android.archive import JAR_SIGNATURE, Archive, MalformedFile
 from uploader.files.android.signatures import V2, V3, V3_1, jar_signers
@@ -47,8 +51,12 @@ _MAX_COMMENT = 0xFFFF  # bytes
 _PIECE = 1 << 20  # bytes of a chunk, of which each has a digest of its own
 
 _ROTATION = 0x3BA06F8C  # attribute: the proof of rotation
-_STRIPPED = 0xBEEFF00D  # attribute of v2: the number of a newer scheme that has to be there
-_ROTATION_FROM = 0x559F8B02  # attribute of v3: from this API level on, v3.1 has to be there
+_STRIPPED = (
+    0xBEEFF00D  # attribute of v2: the number of a newer scheme that has to be there
+)
+_ROTATION_FROM = (
+    0x559F8B02  # attribute of v3: from this API level on, v3.1 has to be there
+)
 _VERSION = 0xA0  # DER tag of a certificate's first field
 _HINT = "Build and sign it again."
 _UNREADABLE = (struct.error, ValueError, TypeError, IndexError, UnsupportedAlgorithm)
@@ -122,7 +130,9 @@ def verified_signer(file: BinaryIO) -> ApkSigner:
     archive = Archive(file, lambda name: JAR_SIGNATURE.fullmatch(name) is not None)
     layout = _layout(file)
     if archive.directory != layout.directory:
-        raise _refused("has two directories, so readers may disagree about what it holds")
+        raise _refused(
+            "has two directories, so readers may disagree about what it holds"
+        )
     values = _values(file, layout)
     if not values:
         raise _refused("has no signature of the scheme v2 or a later one")
@@ -134,7 +144,9 @@ def verified_signer(file: BinaryIO) -> ApkSigner:
 
     newest_scheme = max(signers, key=_OLDEST_FIRST.index)
     newest = signers[newest_scheme]
-    lineage = {hashlib.sha256(certificate).hexdigest() for certificate in newest.lineage}
+    lineage = {
+        hashlib.sha256(certificate).hexdigest() for certificate in newest.lineage
+    }
     for place, sha256 in _certificates_by_place(archive, signers):
         if sha256 != newest.sha256 and sha256 not in lineage:
             what = f"has signatures of two signers: {newest.sha256}, and in {place} {sha256}"
@@ -176,7 +188,9 @@ def _layout(file: BinaryIO) -> _Layout:
         if _ends_at(tail, offset):
             ends.append(offset)
     if len(ends) != 1:
-        raise _refused("has no end record, or several, so readers may disagree about what it holds")
+        raise _refused(
+            "has no end record, or several, so readers may disagree about what it holds"
+        )
     end = start + ends[0]
     length, directory = struct.unpack_from("<2I", tail, ends[0] + 12)
     if directory + length != end:
@@ -335,7 +349,9 @@ def _one_signer(scheme: int, signer: _Reader) -> _Signer:
 
     # The levels also stand outside of what was signed, where anybody could have changed them.
     if levels != signed_levels or levels[0] > levels[1]:
-        raise _refused(f"has a signature of the scheme {name} with impossible API levels")
+        raise _refused(
+            f"has a signature of the scheme {name} with impossible API levels"
+        )
     if list(digests) != list(signatures):
         raise _refused(
             f"has a signature of the scheme {name} whose digests and signatures are of "
@@ -481,7 +497,9 @@ def _verify(key: Any, algorithm: int, signature: bytes, data: bytes) -> None:
 # The content that was signed
 
 
-def _check_content(file: BinaryIO, layout: _Layout, signers: Mapping[int, _Signer]) -> None:
+def _check_content(
+    file: BinaryIO, layout: _Layout, signers: Mapping[int, _Signer]
+) -> None:
     """Compare each digest of the content that any scheme has. Raises MalformedFile."""
     kinds: set[str] = set()
     for signer in signers.values():
@@ -497,7 +515,9 @@ def _check_content(file: BinaryIO, layout: _Layout, signers: Mapping[int, _Signe
                 raise _refused(f"was changed after it was signed: {what}")
 
 
-def _content_digests(file: BinaryIO, layout: _Layout, kinds: Collection[str]) -> dict[str, bytes]:
+def _content_digests(
+    file: BinaryIO, layout: _Layout, kinds: Collection[str]
+) -> dict[str, bytes]:
     """Return the digests of all sections but the signing block, by kind, read in one pass. Raises
     MalformedFile.
     """

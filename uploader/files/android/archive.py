@@ -19,7 +19,9 @@ from typing import IO, BinaryIO, cast
 from uploader.errors import InputError, Problem
 from uploader.files.workspace import reason
 
-MAX_DIRECTORY = 32 << 20  # bytes: as many members as may be, with names of three hundred characters
+MAX_DIRECTORY = (
+    32 << 20
+)  # bytes: as many members as may be, with names of three hundred characters
 MAX_MEMBERS = 100_000  # several times those of the largest apps
 # members that are wanted: several times the native libraries of the largest apps
 MAX_WANTED = 10_000
@@ -43,7 +45,9 @@ ZIP_ERRORS = (
     ValueError,
 )
 
-_ENCRYPTED = 0x2041  # flag bits 0 (encrypted), 6 (strong encryption) and 13 (masked headers)
+_ENCRYPTED = (
+    0x2041  # flag bits 0 (encrypted), 6 (strong encryption) and 13 (masked headers)
+)
 _UTF8_NAME = 0x0800  # flag bit 11
 _DIRECTORY_LINE = b"PK\1\2"
 _END_SIGNATURE = b"PK\5\6"
@@ -53,7 +57,9 @@ _MAX_EXTRAS = 4 << 20  # bytes of the extra fields of all members
 _ZIP64_LOCATOR = b"PK\6\7"
 _ZIP64_LOCATOR_SIZE = 20  # bytes; it lies right before the end record
 _ZIP64_EXTRA = 0x0001  # of a member that is larger than 4 GiB, or lies behind them
-_UNICODE_PATH_EXTRA = 0x7075  # another name for the member, which only some readers take
+_UNICODE_PATH_EXTRA = (
+    0x7075  # another name for the member, which only some readers take
+)
 _END_RECORD = 22  # bytes, the last two of which are the length of the comment behind it
 # bytes, the last four of which are the lengths of the name and of the extra field behind it
 _LOCAL_HEADER = 30
@@ -80,7 +86,9 @@ def input_errors(name: str, input_name: str = "files") -> Iterator[None]:
     except MalformedFile as error:
         raise InputError(Problem(input_name, f"{name} {error}")) from None
     except OSError as error:
-        raise InputError(Problem(input_name, f"{name} can't be read: {reason(error)}.")) from None
+        raise InputError(
+            Problem(input_name, f"{name} can't be read: {reason(error)}.")
+        ) from None
 
 
 class Archive:
@@ -89,7 +97,10 @@ class Archive:
     """
 
     def __init__(
-        self, file: BinaryIO, wanted: Callable[[str], bool], max_wanted: int = MAX_WANTED
+        self,
+        file: BinaryIO,
+        wanted: Callable[[str], bool],
+        max_wanted: int = MAX_WANTED,
     ) -> None:
         self._file = file
         self._size = file.seek(0, io.SEEK_END)
@@ -126,7 +137,9 @@ class Archive:
         """
         member = self.members[name]
         if member.flag_bits & _ENCRYPTED:
-            hint = "Play does not accept encrypted archives; build it without a password."
+            hint = (
+                "Play does not accept encrypted archives; build it without a password."
+            )
             raise MalformedFile(f"has an encrypted {name}.", hint)
         # `zipfile` would read other methods as well.
         if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
@@ -142,7 +155,11 @@ class Archive:
                     left -= len(piece)
                     yield piece
         except (OSError, *ZIP_ERRORS) as error:
-            what = "differs from its checksum" if "CRC" in str(error) else "can't be decompressed"
+            what = (
+                "differs from its checksum"
+                if "CRC" in str(error)
+                else "can't be decompressed"
+            )
             raise MalformedFile(f"is damaged: {name} {what}.") from None
         if left:
             raise MalformedFile(f"is damaged: {name} is shorter than declared.")
@@ -273,10 +290,14 @@ def check_unambiguous(file: BinaryIO) -> None:
     if end + _END_RECORD + comment != size:
         raise MalformedFile(f"{_AMBIGUOUS}: its end record is not at its end.")
     if disk or directory_disk or on_disk != count or offset + length != end:
-        raise MalformedFile(f"{_AMBIGUOUS}: its directory is not right before the end record.")
+        raise MalformedFile(
+            f"{_AMBIGUOUS}: its directory is not right before the end record."
+        )
     file.seek(max(0, end - _ZIP64_LOCATOR_SIZE))
     if file.read(4) == _ZIP64_LOCATOR:
-        raise MalformedFile(f"{_AMBIGUOUS}: it has a second directory, in the form of zip64.")
+        raise MalformedFile(
+            f"{_AMBIGUOUS}: it has a second directory, in the form of zip64."
+        )
     file.seek(0)
     if count and file.read(4) != b"PK\3\4":
         raise MalformedFile(f"{_AMBIGUOUS}: something lies before its first entry.")
@@ -290,8 +311,12 @@ def _check_directory(directory: bytes, count: int) -> None:
     """Check each line of a directory. Raises MalformedFile."""
     position = 0
     for _ in range(count):
-        if not directory.startswith(_DIRECTORY_LINE, position) or position + 46 > len(directory):
-            raise MalformedFile(f"{_AMBIGUOUS}: its directory has fewer entries than it counts.")
+        if not directory.startswith(_DIRECTORY_LINE, position) or position + 46 > len(
+            directory
+        ):
+            raise MalformedFile(
+                f"{_AMBIGUOUS}: its directory has fewer entries than it counts."
+            )
         (unpacked,) = struct.unpack_from("<I", directory, position + 24)
         name_length, extra_length, comment_length = struct.unpack_from(
             "<3H", directory, position + 28
@@ -307,7 +332,9 @@ def _check_directory(directory: bytes, count: int) -> None:
         _check_extra_fields(directory[extra_start : extra_start + extra_length])
         position = extra_start + extra_length + comment_length
     if position != len(directory):
-        raise MalformedFile(f"{_AMBIGUOUS}: its directory has more entries than it counts.")
+        raise MalformedFile(
+            f"{_AMBIGUOUS}: its directory has more entries than it counts."
+        )
 
 
 def _is_utf8(name: bytes) -> bool:

@@ -53,7 +53,9 @@ class Asset:
 
     def is_for(self, configuration: str) -> bool:
         """Return whether the APK of a configuration has the file."""
-        return bool(self.parts) and all(f"_{part}_" in f"_{configuration}_" for part in self.parts)
+        return bool(self.parts) and all(
+            f"_{part}_" in f"_{configuration}_" for part in self.parts
+        )
 
 
 def read_folders(data: bytes) -> dict[str, frozenset[Dimension]]:
@@ -64,7 +66,9 @@ def read_folders(data: bytes) -> dict[str, frozenset[Dimension]]:
         if field.id != 1:
             continue
         folder = proto.message(field.data)
-        dimensions = _DIMENSIONS.keys() & {part.id for part in proto.fields(folder[2].data)}
+        dimensions = _DIMENSIONS.keys() & {
+            part.id for part in proto.fields(folder[2].data)
+        }
         if dimensions:
             path = str(folder[1].data, "utf-8").rstrip("/")
             folders[path] = frozenset(_DIMENSIONS[number] for number in dimensions)
@@ -90,7 +94,9 @@ def targeted_asset(
     parts = set()
     for dimension, value in values.items():
         # The slices of an asset pack are not split by language (AssetModuleSplitter).
-        if dimension not in config.split_dimensions or (is_pack and dimension == "lang"):
+        if dimension not in config.split_dimensions or (
+            is_pack and dimension == "lang"
+        ):
             continue
         part = _part(dimension, value)
         if part:
@@ -100,7 +106,9 @@ def targeted_asset(
     return Asset(split_path, frozenset(parts), _whole_path(path, values, config))
 
 
-def _whole_path(path: str, values: Mapping[Dimension, str], config: BundleConfig) -> str | None:
+def _whole_path(
+    path: str, values: Mapping[Dimension, str], config: BundleConfig
+) -> str | None:
     """Return the path in an APK for all devices, which has one folder of each kind that the bundle
     has settings for.
     """

@@ -15,7 +15,9 @@ from uploader.files.android.protobuf import ProtoReader
 
 Version: TypeAlias = tuple[int, int, int]
 # What APKs are split by; those of folders of assets as their names have them.
-Dimension: TypeAlias = Literal["abi", "density", "lang", "tcf", "tier", "group", "countries"]
+Dimension: TypeAlias = Literal[
+    "abi", "density", "lang", "tcf", "tier", "group", "countries"
+]
 
 # Versions of bundletool from which on it merges modules in another way.
 MERGES_ACTIVITIES: Version = (0, 13, 4)
@@ -103,7 +105,9 @@ class BundleConfig:
 
     def may_collapse(self, resource_type: str, name: str) -> bool:
         """Return whether a resource loses its name."""
-        is_kept = resource_type in self.kept_types or (resource_type, name) in self.kept_names
+        is_kept = (
+            resource_type in self.kept_types or (resource_type, name) in self.kept_names
+        )
         return self.collapses_names and not is_kept
 
 
@@ -125,7 +129,9 @@ def _read(data: bytes) -> BundleConfig:
     # Whole APKs are made as the splits are, unless they have settings of their own.
     standalone_splits = splits
     if _STANDALONE_CONFIG in optimizations:
-        standalone_splits = _split_settings(proto, optimizations[_STANDALONE_CONFIG].data)
+        standalone_splits = _split_settings(
+            proto, optimizations[_STANDALONE_CONFIG].data
+        )
     resources = optimizations[_RESOURCE_OPTIMIZATIONS].data
     standalone = proto.message(optimizations[_STANDALONE_CONFIG].data)
     collapsed = proto.message(resources)[_COLLAPSED_NAMES].data
@@ -136,14 +142,18 @@ def _read(data: bytes) -> BundleConfig:
             kept_types.add(str(kept.data, "utf-8"))
         elif kept.id == _KEPT_RESOURCE:
             resource = proto.message(kept.data)
-            kept_names.add((str(resource[1].data, "utf-8"), str(resource[2].data, "utf-8")))
+            kept_names.add(
+                (str(resource[1].data, "utf-8"), str(resource[2].data, "utf-8"))
+            )
     return BundleConfig(
         version,
-        sparse_tables=proto.message(resources)[_SPARSE_ENCODING].number == _VARIANT_FOR_SDK_32,
+        sparse_tables=proto.message(resources)[_SPARSE_ENCODING].number
+        == _VARIANT_FOR_SDK_32,
         collapses_names=bool(proto.message(collapsed)[_COLLAPSE].number),
         kept_types=frozenset(kept_types),
         kept_names=frozenset(kept_names),
-        separate_features=standalone[_FEATURE_MODULES_MODE].number == _SEPARATE_FEATURE_MODULES,
+        separate_features=standalone[_FEATURE_MODULES_MODE].number
+        == _SEPARATE_FEATURE_MODULES,
         split_dimensions=_changed(_default_dimensions(version), splits),
         standalone_dimensions=_changed(
             {"abi", "density"},
@@ -157,7 +167,9 @@ def _read(data: bytes) -> BundleConfig:
         },
         stripped={setting.dimension for setting in splits if setting.strips},
         stripped_in_splits={
-            setting.dimension for setting in splits if setting.strips and not setting.negate
+            setting.dimension
+            for setting in splits
+            if setting.strips and not setting.negate
         },
     )
 
@@ -200,7 +212,9 @@ def _default_dimensions(version: Version) -> set[Dimension]:
     }
 
 
-def _changed(dimensions: set[Dimension], settings: Iterable[_SplitSetting]) -> set[Dimension]:
+def _changed(
+    dimensions: set[Dimension], settings: Iterable[_SplitSetting]
+) -> set[Dimension]:
     """Return the dimensions as the settings change them."""
     changed = set(dimensions)
     for setting in settings:

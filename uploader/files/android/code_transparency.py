@@ -24,7 +24,9 @@ from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from cryptography.hazmat.primitives.hashes import SHA256
 
-IN_BUNDLE = "BUNDLE-METADATA/com.android.tools.build.bundletool/code_transparency_signed.jwt"
+IN_BUNDLE = (
+    "BUNDLE-METADATA/com.android.tools.build.bundletool/code_transparency_signed.jwt"
+)
 IN_APK = "META-INF/code_transparency_signed.jwt"
 _VERSION = 1
 _SHA256 = re.compile("[0-9a-f]{64}")

@@ -57,10 +57,14 @@ _NOTHING = 0xFFFFFFFF
 _NODE_HEADER = 16  # bytes, with the line and the comment
 _VALUE_SIZE = 8  # bytes of Res_value
 _BINARY_BEGINNING = b"\x03\x00\x08\x00"
-_NAMES = struct.Struct("<2I")  # of a namespace its prefix and URI, of an element URI and name
+_NAMES = struct.Struct(
+    "<2I"
+)  # of a namespace its prefix and URI, of an element URI and name
 # namespace, name; offset of the attributes, size of one, count; places of id, class and style
 _ELEMENT = struct.Struct("<2I6H")
-_TEXT_VALUE = struct.Struct("<IH2BI")  # the text, then a Res_value that says nothing more
+_TEXT_VALUE = struct.Struct(
+    "<IH2BI"
+)  # the text, then a Res_value that says nothing more
 _ATTRIBUTE = struct.Struct("<3IHBBI")  # namespace, name, raw string, then Res_value
 # References to a package whose id is not known before the app runs.
 _DYNAMIC = {REFERENCE: DYNAMIC_REFERENCE, ATTRIBUTE_REFERENCE: DYNAMIC_ATTRIBUTE}
@@ -221,9 +225,13 @@ class Documents:
 
     def __init__(self, max_events: int = MAX_EVENTS_OF_RUN) -> None:
         self._left = max_events
-        self._known: dict[tuple[bytes, bool], bytes | NotCompiledXml | NotComparable] = {}
+        self._known: dict[
+            tuple[bytes, bool], bytes | NotCompiledXml | NotComparable
+        ] = {}
 
-    def digest(self, sha256: bytes, read: Callable[[], bytes], *, is_binary: bool) -> bytes:
+    def digest(
+        self, sha256: bytes, read: Callable[[], bytes], *, is_binary: bool
+    ) -> bytes:
         """Return the digest of the document that `read` returns, whose SHA-256 is given. Raises
         NotCompiledXml, and NotComparable, also for one document too many.
         """
@@ -246,7 +254,9 @@ class Documents:
             if isinstance(event, Start):
                 self._left -= len(event.attributes)
             if self._left < 0:
-                raise NotComparable("is one too many: all XML files together are too large")
+                raise NotComparable(
+                    "is one too many: all XML files together are too large"
+                )
             yield event
 
 
@@ -264,7 +274,9 @@ class _Budget:
     def event(self) -> None:
         self._events -= 1
         if self._events < 0:
-            raise NotCompiledXml(f"has more than {MAX_EVENTS:,} elements and attributes")
+            raise NotCompiledXml(
+                f"has more than {MAX_EVENTS:,} elements and attributes"
+            )
 
     def text(self, text: str) -> str:
         """Return the text, counted."""
@@ -286,7 +298,9 @@ def _checked(events: Iterator[Event]) -> Iterator[Event]:
         elif isinstance(event, End):
             depth -= 1
         if not 0 <= depth <= MAX_DEPTH:
-            raise NotCompiledXml("is nested too deep, or ends elements that did not begin")
+            raise NotCompiledXml(
+                "is nested too deep, or ends elements that did not begin"
+            )
         if roots > 1 or (isinstance(event, Text) and not depth):
             raise NotCompiledXml("has more than one root")
         yield event
@@ -380,12 +394,18 @@ class _BinaryXml:
         if len(chunk) != _NODE_HEADER + _NAMES.size:
             raise ValueError(len(chunk))
         prefix, uri = _NAMES.unpack_from(chunk, _NODE_HEADER)
-        return Namespace(self._budget.text(self._pool[prefix]), self._budget.text(self._pool[uri]))
+        return Namespace(
+            self._budget.text(self._pool[prefix]), self._budget.text(self._pool[uri])
+        )
 
     def _text(self, chunk: bytes) -> Text:
         place, size, zero, kind, value = _TEXT_VALUE.unpack_from(chunk, _NODE_HEADER)
         # Older tools repeat the text as a value.
-        if len(chunk) != _NODE_HEADER + _TEXT_VALUE.size or size not in (0, _VALUE_SIZE) or zero:
+        if (
+            len(chunk) != _NODE_HEADER + _TEXT_VALUE.size
+            or size not in (0, _VALUE_SIZE)
+            or zero
+        ):
             raise ValueError(size)
         if (kind, value) not in ((NULL, 0), (STRING, 0), (STRING, place)):
             raise ValueError(kind)
@@ -407,7 +427,9 @@ class _BinaryXml:
 
     def _start(self, chunk: bytes) -> Start:
         """Decode an element with its attributes."""
-        space, name, start, size, count, *places = _ELEMENT.unpack_from(chunk, _NODE_HEADER)
+        space, name, start, size, count, *places = _ELEMENT.unpack_from(
+            chunk, _NODE_HEADER
+        )
         # No tool writes it otherwise, and Android and its tools read other layouts differently.
         if (start, size) != (_ELEMENT.size, _ATTRIBUTE.size):
             raise ValueError(size)
@@ -428,7 +450,9 @@ class _BinaryXml:
             # an app may ask for the other attributes, behind them, by their places.
             if not resource_id and _IMPOSSIBLE_NAME.match(short_name):
                 raise ValueError(short_name)
-            place = (resource_id, "", "") if resource_id else (_NOTHING, uri, short_name)
+            place = (
+                (resource_id, "", "") if resource_id else (_NOTHING, uri, short_name)
+            )
             if place < last_place:
                 raise ValueError(resource_id)
             last_place = place
@@ -441,7 +465,9 @@ class _BinaryXml:
         if places != expected_places:
             raise ValueError(places)
         self._open_elements.append(_key(self._uri(space), self._pool[name]))
-        return Start(self._budget.text(self._open_elements[-1]), tuple(sorted(attributes)))
+        return Start(
+            self._budget.text(self._open_elements[-1]), tuple(sorted(attributes))
+        )
 
     def _value(self, raw: int, size: int, zero: int, kind: int, content: int) -> str:
         """Return what the value of an attribute says. Beside a text there is the same text again,
@@ -537,7 +563,9 @@ def _proto(data: bytes, budget: _Budget) -> Iterator[Event]:
         if _NODE_ELEMENT in node:
             if len(open_elements) > MAX_DEPTH:
                 raise NotCompiledXml("is nested too deep")
-            declarations, start, children = _proto_element(node[_NODE_ELEMENT].data, proto, budget)
+            declarations, start, children = _proto_element(
+                node[_NODE_ELEMENT].data, proto, budget
+            )
             yield from declarations
             yield start
             open_elements.append(iter(children))
@@ -594,7 +622,9 @@ def _proto_attribute(
         item = proto.message(message[_ATTRIBUTE_ITEM].data)
         if item:
             return key, proto_value(item, proto)
-    return key, _text_value(_unescaped(_string(message.get(_ATTRIBUTE_TEXT, ABSENT).data)))
+    return key, _text_value(
+        _unescaped(_string(message.get(_ATTRIBUTE_TEXT, ABSENT).data))
+    )
 
 
 def proto_value(item: Mapping[int, Field], proto: ProtoReader) -> str:
@@ -611,7 +641,9 @@ def proto_value(item: Mapping[int, Field], proto: ProtoReader) -> str:
         return _number_value(kind, resource_id)
     for text in (_ITEM_STRING, _ITEM_RAW_STRING, _ITEM_STYLED_STRING):
         if text in item:
-            return _text_value(_string(proto.message(item[text].data).get(1, ABSENT).data))
+            return _text_value(
+                _string(proto.message(item[text].data).get(1, ABSENT).data)
+            )
     if _ITEM_PRIMITIVE not in item:
         raise NotComparable("has a value of an unknown kind")
     for one in proto.fields(item[_ITEM_PRIMITIVE].data):

@@ -33,7 +33,9 @@ MAX_LISTING_TEXT: Mapping[str, int | None] = {
     "fullDescription": 4000,
     "video": None,  # an address
 }
-MAX_SCREENSHOTS = 8  # of one type in one language; help, "Add preview assets to showcase your app"
+MAX_SCREENSHOTS = (
+    8  # of one type in one language; help, "Add preview assets to showcase your app"
+)
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,12 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from uploader.errors import Problems
-from uploader.files.android.limits import IMAGE_RULES, MAX_BYTES, MAX_LISTING_TEXT, MAX_SCREENSHOTS
+from uploader.files.android.limits import (
+    IMAGE_RULES,
+    MAX_BYTES,
+    MAX_LISTING_TEXT,
+    MAX_SCREENSHOTS,
+)
 from uploader.files.android.notes import LocalizedFolder
 from uploader.files.artifacts import Artifact, checked, from_path
 from uploader.files.workspace import Workspace
@@ -34,8 +39,13 @@ TEXTS: Mapping[str, str] = {
 }
 SINGLE = tuple(name for name, rule in IMAGE_RULES.items() if rule.exact)
 _SEVERAL = tuple(name for name, rule in IMAGE_RULES.items() if not rule.exact)
-_ACCEPTED = "<language>/images/<type>/*.png, <language>/images/<type>.png, <language>/title.txt"
-_ELSEWHERE = {"images", "changelogs"}  # the second is release notes, whats-new-directory reads them
+_ACCEPTED = (
+    "<language>/images/<type>/*.png, <language>/images/<type>.png, <language>/title.txt"
+)
+_ELSEWHERE = {
+    "images",
+    "changelogs",
+}  # the second is release notes, whats-new-directory reads them
 # What other tools and people call the texts, without the ending.
 _OTHER_NAMES = {
     "description": "full_description.txt",
@@ -49,8 +59,12 @@ _YOUTUBE = ("youtube.com", "www.youtube.com", "m.youtube.com", "youtu.be")
 _PNG = b"\x89PNG\r\n\x1a\n"
 _JPEG = b"\xff\xd8\xff"
 IMAGE_ENDINGS = {_PNG: ".png", _JPEG: ".jpg"}  # by the first bytes
-_TAIL = 64 * 1024  # bytes at the end in which the image has to end; tools append metadata
-_MAX_SEGMENTS = 4096  # before the frame header, with fill bytes; real images have fewer than 300
+_TAIL = (
+    64 * 1024
+)  # bytes at the end in which the image has to end; tools append metadata
+_MAX_SEGMENTS = (
+    4096  # before the frame header, with fill bytes; real images have fewer than 300
+)
 # Start-of-frame markers hold the dimensions; C4, C8 and CC are other things in the same range.
 _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 
@@ -68,11 +82,15 @@ class StoreFiles:
     empty: tuple[tuple[str, str], ...] = ()
 
 
-def store_listing(directory: str, workspace: Workspace, problems: Problems) -> StoreFiles:
+def store_listing(
+    directory: str, workspace: Workspace, problems: Problems
+) -> StoreFiles:
     """Read the listing files. What is wrong or odd is added to the problems
     (`images-directory`).
     """
-    folder = LocalizedFolder("images-directory", directory, workspace, _ACCEPTED, problems)
+    folder = LocalizedFolder(
+        "images-directory", directory, workspace, _ACCEPTED, problems
+    )
     if (folder.path / "listings").is_dir():
         folder.wrong(
             folder.path,
@@ -122,7 +140,9 @@ def _refuse_empty(folder: LocalizedFolder, blank: list[Path]) -> None:
         )
 
 
-def _texts(folder: LocalizedFolder, language: Path) -> tuple[dict[str, str], list[Path]]:
+def _texts(
+    folder: LocalizedFolder, language: Path
+) -> tuple[dict[str, str], list[Path]]:
     """Return the texts of one language by the API's field, and the files of texts that are empty.
 
     An empty `video.txt` is none of them: fastlane writes one for every app without a video.
@@ -229,13 +249,18 @@ def _images(folder: LocalizedFolder, language: Path) -> dict[str, tuple[Artifact
         if kind in images:
             folder.wrong(entry, f"is a second {kind}; keep one.")
         elif len(files) > MAX_SCREENSHOTS:
-            folder.wrong(entry, f"has {len(files)} images; Play accepts at most {MAX_SCREENSHOTS}.")
+            folder.wrong(
+                entry,
+                f"has {len(files)} images; Play accepts at most {MAX_SCREENSHOTS}.",
+            )
         else:
             images[kind] = _read_images(folder, files, kind)
     return images
 
 
-def _read_images(folder: LocalizedFolder, files: list[Path], kind: str) -> tuple[Artifact, ...]:
+def _read_images(
+    folder: LocalizedFolder, files: list[Path], kind: str
+) -> tuple[Artifact, ...]:
     """Return the images of one type, without those that are no files."""
     images: list[Artifact] = []
     for file in files:
@@ -305,7 +330,9 @@ def _image(folder: LocalizedFolder, path: Path, kind: str) -> Artifact | None:
     return image
 
 
-def _check_pixels(folder: LocalizedFolder, path: Path, kind: str, size: tuple[int, int]) -> None:
+def _check_pixels(
+    folder: LocalizedFolder, path: Path, kind: str, size: tuple[int, int]
+) -> None:
     """Add a problem where Play takes no image of this size, a warning where it asks for another."""
     rule = IMAGE_RULES[kind]
     width, height = size
@@ -323,10 +350,14 @@ def _check_pixels(folder: LocalizedFolder, path: Path, kind: str, size: tuple[in
     elif rule.square and short != long:
         folder.warn(path, f"has {pixels}; Play asks for square {kind}.")
     elif long > 2 * short:
-        what = f"has {pixels}; Play asks that neither side be more than twice the other."
+        what = (
+            f"has {pixels}; Play asks that neither side be more than twice the other."
+        )
         folder.warn(path, what)
     elif short < rule.advised:
-        folder.warn(path, f"has {pixels}; Play asks for {rule.advised} or more for {kind}.")
+        folder.warn(
+            path, f"has {pixels}; Play asks for {rule.advised} or more for {kind}."
+        )
 
 
 def image_ending(data: bytes) -> str:

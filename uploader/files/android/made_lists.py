@@ -16,7 +16,9 @@ from uploader.files.android.manifest_merge import NAME
 SPLITS_PATH = re.compile(r"res/xml/splits\d{1,4}\.xml")
 LOCALES_PATH = "res/xml/locales_config.xml"
 _LANGUAGE = re.compile(r"[a-z]{2,8}")
-_LOCALE = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,4}")  # BCP 47, as aapt2 writes it
+_LOCALE = re.compile(
+    r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,4}"
+)  # BCP 47, as aapt2 writes it
 
 
 def is_list_of_splits(root: Element, modules: Collection[str]) -> bool:
@@ -54,7 +56,9 @@ def _has_languages(element: Element, module: str) -> bool:
         languages.add(language)
         # What the main split has itself is listed with its name.
         own = f"{module}.config.{language}".lstrip(".")
-        if split != module and not re.fullmatch(rf"{re.escape(own)}(_\d{{1,4}})?", split):
+        if split != module and not re.fullmatch(
+            rf"{re.escape(own)}(_\d{{1,4}})?", split
+        ):
             return False
     return True
 

@@ -24,7 +24,12 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, BinaryIO, Literal
 
 from uploader.errors import InputError, Problem
-from uploader.files.android.archive import JAR_SIGNATURE, Archive, MalformedFile, input_errors
+from uploader.files.android.archive import (
+    JAR_SIGNATURE,
+    Archive,
+    MalformedFile,
+    input_errors,
+)
 from uploader.files.android.protobuf import Field, ProtoReader
 from uploader.files.android.string_pool import utf8_length, utf16_length
 
@@ -133,7 +138,10 @@ def read_manifest(file: BinaryIO, name: str) -> Manifest:
     if claimed_kind is not None and claimed_kind != manifest.kind:
         what = f"{name} is named like {_NAMES[claimed_kind]} but is {_NAMES[manifest.kind]}."
         raise InputError(
-            Problem("files", f"{what} Rename it, or point `files` at the other build output.")
+            Problem(
+                "files",
+                f"{what} Rename it, or point `files` at the other build output.",
+            )
         )
     return manifest
 
@@ -177,7 +185,9 @@ def _read(file: BinaryIO) -> Manifest:
         target_sdk=_decimal(sdk.get("targetSdkVersion", min_sdk)),
         permissions=_read_permissions(elements),
         features=tuple(name for name, required in features.items() if required),
-        optional_features=tuple(name for name, required in features.items() if not required),
+        optional_features=tuple(
+            name for name, required in features.items() if not required
+        ),
         signers=signers(archive, apk=not is_bundle),
         native=native_code(archive, apk=not is_bundle),
         carries=carries,
@@ -190,7 +200,9 @@ def _read_elements(archive: Archive, *, bundle: bool) -> list[Element]:
     """
     if bundle:
         if _BUNDLE_MANIFEST not in archive.members:
-            raise MalformedFile(f"is a bundle without {_BUNDLE_MANIFEST}: it has no base module.")
+            raise MalformedFile(
+                f"is a bundle without {_BUNDLE_MANIFEST}: it has no base module."
+            )
         return list(proto_elements(archive.read(_BUNDLE_MANIFEST)))
     if _APK_MANIFEST in archive.members:
         return list(binary_elements(archive.read(_APK_MANIFEST)))
@@ -209,7 +221,9 @@ def _read_elements(archive: Archive, *, bundle: bool) -> list[Element]:
 def _read_permissions(elements: Sequence[Element]) -> tuple[str, ...]:
     """Return the permissions that the app asks for, each once, in their order."""
     permissions = [
-        attributes.get("name", "") for name, attributes in elements if name in _PERMISSIONS
+        attributes.get("name", "")
+        for name, attributes in elements
+        if name in _PERMISSIONS
     ]
     return tuple(dict.fromkeys(permissions))
 
@@ -241,7 +255,9 @@ def _wanted(name: str) -> bool:
     """Return whether a member of the zip is read."""
     if name in (BUNDLE_CONFIG, _BUNDLE_MANIFEST, _APK_MANIFEST):
         return True
-    return any(pattern.fullmatch(name) for pattern in (_LIBRARY, _CARRIED, JAR_SIGNATURE))
+    return any(
+        pattern.fullmatch(name) for pattern in (_LIBRARY, _CARRIED, JAR_SIGNATURE)
+    )
 
 
 def _version_code(root: Attributes) -> int:
@@ -262,7 +278,8 @@ def _number(attributes: Attributes, name: str) -> int:
     value = attributes.get(name, "0")
     if value.startswith("@0x"):
         raise MalformedFile(
-            f"takes {name} from a resource ({value}).", "Write the number into the manifest."
+            f"takes {name} from a resource ({value}).",
+            "Write the number into the manifest.",
         )
     number = _decimal(value)
     if number is None:
@@ -321,7 +338,11 @@ def native_code(archive: Archive, *, apk: bool) -> NativeCode:
         if alignment is not None and alignment < PAGE:
             under_aligned.append(name)
         # Android maps a library of an APK from where it lies, unless it is compressed.
-        if apk and not archive.members[name].compress_type and archive.offset(name) % PAGE:
+        if (
+            apk
+            and not archive.members[name].compress_type
+            and archive.offset(name) % PAGE
+        ):
             misplaced.append(name)
 
     packed_under_aligned = False
@@ -346,7 +367,9 @@ def _packs_under_aligned(config: bytes) -> bool:
         settings = proto.message(uncompressed)
     except (LookupError, ValueError):
         raise MalformedFile("has a BundleConfig.pb that is not a protobuf.") from None
-    return bool(settings[_ENABLED].number) and settings[_ALIGNMENT].number == _ALIGNMENT_4K
+    return (
+        bool(settings[_ENABLED].number) and settings[_ALIGNMENT].number == _ALIGNMENT_4K
+    )
 
 
 def segment_alignment(head: bytes) -> int | None:
@@ -376,7 +399,9 @@ _START_ELEMENT = 0x0102
 _END_ELEMENT = 0x0103
 _NOTHING = 0xFFFFFFFF
 _UTF8 = 1 << 8
-_MAX_STRINGS = 2000  # that are decoded: several times the elements and permissions of any app
+_MAX_STRINGS = (
+    2000  # that are decoded: several times the elements and permissions of any app
+)
 # types of a value
 _REFERENCE = 0x01
 _STRING = 0x03
@@ -441,7 +466,9 @@ def _binary_attributes(
         raise IndexError(size)
     first = header + start
     for offset in range(first, first + size * count, size):
-        namespace, name, raw, _, _, kind, content = _ATTRIBUTE.unpack_from(chunk, offset)
+        namespace, name, raw, _, _, kind, content = _ATTRIBUTE.unpack_from(
+            chunk, offset
+        )
         identifier: int | str
         if name < len(ids):
             identifier = ids[name]
@@ -523,7 +550,11 @@ _ITEM_STRING = 2
 _ITEM_PRIMITIVE = 7
 _REFERENCE_ID = 2
 _STRING_VALUE = 1
-_PRIMITIVE_INTEGERS = (6, 7, 8)  # int_decimal_value, int_hexadecimal_value, boolean_value
+_PRIMITIVE_INTEGERS = (
+    6,
+    7,
+    8,
+)  # int_decimal_value, int_hexadecimal_value, boolean_value
 _MAX_FIELDS = 100_000  # that are read: many times as many as any manifest has
 
 
@@ -540,7 +571,9 @@ def proto_elements(data: bytes) -> Iterator[Element]:
                 child = proto.message(field.data)[_NODE_ELEMENT].data
                 yield _proto_element(child, proto)
     except (LookupError, ValueError):
-        raise MalformedFile(f"has a {_BUNDLE_MANIFEST} that is not aapt2's protobuf XML.") from None
+        raise MalformedFile(
+            f"has a {_BUNDLE_MANIFEST} that is not aapt2's protobuf XML."
+        ) from None
 
 
 def _proto_element(data: memoryview, proto: ProtoReader) -> Element:

@@ -12,7 +12,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from uploader.files.android.bundle_config import MERGES_ACTIVITIES, MERGES_COMPONENTS, Version
+from uploader.files.android.bundle_config import (
+    MERGES_ACTIVITIES,
+    MERGES_COMPONENTS,
+    Version,
+)
 from uploader.files.android.compiled_xml import Element
 
 NAME = "0x01010003"
@@ -98,7 +102,10 @@ def is_always_installed(manifest: Element) -> bool:
     if install_time.find(f"{DISTRIBUTION}conditions"):
         return False
     removable = install_time.find(f"{DISTRIBUTION}removable")
-    return removable is None or removable.attributes.get(f"{DISTRIBUTION}value") not in TRUE
+    return (
+        removable is None
+        or removable.attributes.get(f"{DISTRIBUTION}value") not in TRUE
+    )
 
 
 def is_instant(manifest: Element) -> bool:
@@ -106,10 +113,15 @@ def is_instant(manifest: Element) -> bool:
     AndroidManifest.isInstantModule).
     """
     settings = manifest.find(f"{DISTRIBUTION}module")
-    return settings is not None and settings.attributes.get(f"{DISTRIBUTION}instant") in TRUE
+    return (
+        settings is not None
+        and settings.attributes.get(f"{DISTRIBUTION}instant") in TRUE
+    )
 
 
-def _merge_all(base: Element, features: Iterable[Element], bundletool: Version) -> Element:
+def _merge_all(
+    base: Element, features: Iterable[Element], bundletool: Version
+) -> Element:
     """Merge features, in the order of their names, into the base's <application>."""
     if bundletool < MERGES_ACTIVITIES:
         return base

@@ -49,8 +49,12 @@ INSTANT_SANDBOX = "10:00000002"  # bundletool, ModuleSplitter.makeInstantManifes
 INSTANT_MIN_SDK = 21  # the same
 _BOOLEANS = frozenset({YES, NO})
 # bundletool, RequiredSplitTypesInjector.RequiredSplitType
-_SPLIT_LABELS = frozenset({"abi", "density", "textures", "tier", "group", "countries", "module"})
-_PLATFORM_NAME = re.compile(r"platformBuildVersion(Code|Name)")  # aapt2 link, ManifestFixer
+_SPLIT_LABELS = frozenset(
+    {"abi", "density", "textures", "tier", "group", "countries", "module"}
+)
+_PLATFORM_NAME = re.compile(
+    r"platformBuildVersion(Code|Name)"
+)  # aapt2 link, ManifestFixer
 _PLATFORM_VALUE = re.compile(r"1[01]:[0-9a-f]{8}|text:[\w.]{0,30}", re.ASCII)
 _STAMP_SOURCE = re.compile(r"text:https?://[!-~]{1,200}", re.ASCII)
 _STAMP_TYPE = re.compile(r"text:STAMP_TYPE_(STANDALONE|DISTRIBUTION)_APK")
@@ -147,7 +151,9 @@ def _is_sandbox(value: str, role: Role) -> bool:
 
 def _is_locale_config(value: str, role: Role) -> bool:
     """bundletool, LocaleConfigXmlInjector: of the base of an app with splits alone"""
-    return role.kind == "base" and role.is_reference_to(value, re.compile("locales_config"))
+    return role.kind == "base" and role.is_reference_to(
+        value, re.compile("locales_config")
+    )
 
 
 def _is_split_required(value: str, role: Role) -> bool:
@@ -229,7 +235,9 @@ def _are_fused_modules(value: str, role: Role) -> bool:
     if role.kind not in ("base", "standalone"):
         return False
     names = sorted(set(role.modules) | {"base"})
-    return value == f"text:{','.join(names)}" and all(name in role.app for name in names)
+    return value == f"text:{','.join(names)}" and all(
+        name in role.app for name in names
+    )
 
 
 def _is_stamp_source(value: str, _: Role) -> bool:
@@ -271,7 +279,12 @@ _METADATA: Mapping[str, tuple[str, Rule]] = {
 def is_metadata_by_rule(element: Element, role: Role) -> bool:
     """Return whether an element of the application is <meta-data> that Google Play writes."""
     name = element.attributes.get(NAME, "").removeprefix("text:")
-    if element.name != "meta-data" or element.children or element.text or name not in _METADATA:
+    if (
+        element.name != "meta-data"
+        or element.children
+        or element.text
+        or name not in _METADATA
+    ):
         return False
     attribute, is_by_rule = _METADATA[name]
     if element.attributes.keys() != {NAME, attribute}:

@@ -25,14 +25,17 @@ MAX_DEX = 64 << 20
 _INPUT = "mapping-file"
 _ACCEPTED = "mapping.txt as R8 or ProGuard writes it, not compressed"
 _CLASS = re.compile(rb"[^\s:]+ -> [^\s:]+:\s*")
-_HEADER = 1 << 20  # bytes in which the first class has to come; before it there are only comments
+_HEADER = (
+    1 << 20
+)  # bytes in which the first class has to come; before it there are only comments
 _MAX_MARKER = 1024  # bytes; real ones have some two hundred
 _MAX_MARKERS = 1000  # in a mebibyte; real ones stand side by side, one for each tool that took part
 _DEX = re.compile(r"([^/]+/dex/)?classes[0-9]*\.dex", re.ASCII)
 _MARKER = re.compile(rb"~~R8(\{[^{}\0]{0,%d}\})" % _MAX_MARKER)
 _MARKED = re.compile(rb'"pg-map-id":"([0-9A-Za-z_-]{1,128})"')
 _HEADED = re.compile(
-    rb"^# pg_map_(?:id: *|hash: *SHA-256 +)([0-9A-Za-z_-]{1,128})[ \t\r]*$", re.MULTILINE
+    rb"^# pg_map_(?:id: *|hash: *SHA-256 +)([0-9A-Za-z_-]{1,128})[ \t\r]*$",
+    re.MULTILINE,
 )
 
 
@@ -47,12 +50,16 @@ def mapping_file(name: str, workspace: Workspace) -> Artifact:
     if first is None:
         raise InputError(
             Problem(
-                _INPUT, f"{artifact.name} contains no classes. Was the build minified?", _ACCEPTED
+                _INPUT,
+                f"{artifact.name} contains no classes. Was the build minified?",
+                _ACCEPTED,
             )
         )
     if not _CLASS.fullmatch(first):
         raise InputError(
-            Problem(_INPUT, f"{artifact.name} is not an R8 or ProGuard mapping.", _ACCEPTED)
+            Problem(
+                _INPUT, f"{artifact.name} is not an R8 or ProGuard mapping.", _ACCEPTED
+            )
         )
     return artifact
 

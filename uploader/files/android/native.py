@@ -28,21 +28,34 @@ from uploader.files.workspace import Access, Workspace, printable
 
 _INPUT = "debug-symbols"
 _ABIS = frozenset(
-    {"arm64-v8a", "armeabi-v7a", "armeabi", "x86", "x86_64", "riscv64", "mips", "mips64"}
+    {
+        "arm64-v8a",
+        "armeabi-v7a",
+        "armeabi",
+        "x86",
+        "x86_64",
+        "riscv64",
+        "mips",
+        "mips64",
+    }
 )
 _ENDINGS = (".so", ".so.sym", ".so.dbg")
 _ACCEPTED = (
     "a folder or zip with <abi>/*.so, *.so.sym or *.so.dbg, such as merged_native_libs or "
     "native-debug-symbols.zip"
 )
-_MAX_UNPACKED = 32 << 30  # bytes: what a zip may claim to unpack to before it is taken for a bomb
+_MAX_UNPACKED = (
+    32 << 30
+)  # bytes: what a zip may claim to unpack to before it is taken for a bomb
 # times; what compilers write shrinks to a third, and what is all zeros to a thousandth
 _MAX_RATIO = 100
 _SMALL = 64 << 20  # bytes that may be unpacked whatever the ratio
 _MAX_FILES = 100_000
 _COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # that are taken
 _SHOWN = 3  # files that are named
-_FLUTTER = " Flutter's .symbols files are for `flutter symbolize`; Play does not accept them."
+_FLUTTER = (
+    " Flutter's .symbols files are for `flutter symbolize`; Play does not accept them."
+)
 
 _PACKED = "native-debug-symbols.zip"
 _UNIX = 3  # the system that a zip's entry says it was made on
@@ -59,7 +72,9 @@ class _Kept:
         weakref.finalize(self, file.close)
 
 
-def debug_symbols(name: str, workspace: Workspace, temp: Path, problems: Problems) -> Artifact:
+def debug_symbols(
+    name: str, workspace: Workspace, temp: Path, problems: Problems
+) -> Artifact:
     """Return the zip to send: the one given when it is right, otherwise one made in `temp`. Raises
     InputError (`debug-symbols`).
     """
@@ -79,7 +94,9 @@ def debug_symbols(name: str, workspace: Workspace, temp: Path, problems: Problem
     return symbols
 
 
-def _from_folder(path: Path, temp: Path, name: str, access: Access, problems: Problems) -> Artifact:
+def _from_folder(
+    path: Path, temp: Path, name: str, access: Access, problems: Problems
+) -> Artifact:
     """Pack the symbol files below a folder. Raises InputError."""
     objection = access.objection(path)
     if objection:
@@ -96,7 +113,9 @@ def _from_folder(path: Path, temp: Path, name: str, access: Access, problems: Pr
         if file.size is not None:
             size += file.size
     if size > _MAX_UNPACKED:
-        raise InputError(Problem(_INPUT, f"{name} has more than {_MAX_UNPACKED >> 30} GiB."))
+        raise InputError(
+            Problem(_INPUT, f"{name} has more than {_MAX_UNPACKED >> 30} GiB.")
+        )
     return _written(openers, temp, name)
 
 
@@ -121,7 +140,9 @@ def _list_files(root: Path, name: str) -> dict[str, Path]:
     return paths
 
 
-def _from_zip(file: BinaryIO, artifact: Artifact, temp: Path, problems: Problems) -> Artifact:
+def _from_zip(
+    file: BinaryIO, artifact: Artifact, temp: Path, problems: Problems
+) -> Artifact:
     """Return the zip itself where its layout is right, otherwise another one with the symbol files
     in it. Raises InputError.
     """
@@ -131,7 +152,9 @@ def _from_zip(file: BinaryIO, artifact: Artifact, temp: Path, problems: Problems
         what = f"{artifact.name} is not a complete zip."
         raise InputError(Problem(_INPUT, what, _ACCEPTED)) from None
     # Not by `is_dir`, which before Python 3.12 fails on a member without a name.
-    members = [member for member in archive.infolist() if not member.filename.endswith("/")]
+    members = [
+        member for member in archive.infolist() if not member.filename.endswith("/")
+    ]
     _check_members(members, artifact)
     names = [member.filename for member in members]
     sources = _layout(names, artifact.name, problems)
@@ -152,7 +175,9 @@ def _check_members(members: Sequence[zipfile.ZipInfo], artifact: Artifact) -> No
             what = f"{artifact.name} is compressed by another method than deflate."
             raise InputError(Problem(_INPUT, what, _ACCEPTED))
     if claimed_size > _MAX_UNPACKED:
-        what = f"{artifact.name} claims to unpack to more than {_MAX_UNPACKED >> 30} GiB."
+        what = (
+            f"{artifact.name} claims to unpack to more than {_MAX_UNPACKED >> 30} GiB."
+        )
         raise InputError(Problem(_INPUT, what))
     size = artifact.size or 0
     if claimed_size > max(_MAX_RATIO * size, _SMALL):
@@ -184,7 +209,9 @@ def _layout(names: Iterable[str], name: str, problems: Problems) -> Mapping[str,
         shown = ", ".join(map(printable, unused[:_SHOWN]))
         if len(unused) > _SHOWN:
             shown += " and more"
-        problems.warn(f"{_INPUT}: {name}: left out, because Play refuses them: {shown}.")
+        problems.warn(
+            f"{_INPUT}: {name}: left out, because Play refuses them: {shown}."
+        )
     return dict(sorted(sources.items()))
 
 

@@ -117,7 +117,8 @@ def _missing_checkout(root: Path) -> str:
     if (root / ".git").exists():
         return ""
     return (
-        " The workspace is not a checkout; in a job of its own, add a step with `actions/checkout`."
+        " The workspace is not a checkout; in a job of its own, add a step with "
+        "`actions/checkout`."
     )
 
 
@@ -127,7 +128,12 @@ class LocalizedFolder:
     """
 
     def __init__(
-        self, input_name: str, name: str, workspace: Workspace, accepted: str, problems: Problems
+        self,
+        input_name: str,
+        name: str,
+        workspace: Workspace,
+        accepted: str,
+        problems: Problems,
     ) -> None:
         self.path = workspace.root / name
         self.access = workspace.access(input_name, name, named=False)
@@ -135,7 +141,9 @@ class LocalizedFolder:
         self._name = printable(name).rstrip("/")
         self._earlier_problems = len(problems)
         if not self.path.is_dir():
-            hint = printable(path_hint(name, workspace.root)) or _missing_checkout(workspace.root)
+            hint = printable(path_hint(name, workspace.root)) or _missing_checkout(
+                workspace.root
+            )
             self.wrong(self.path, f"is not a folder.{hint}", accepted)
 
     @property
@@ -156,7 +164,9 @@ class LocalizedFolder:
         """Add a problem: Play would refuse this, or it can't be what was meant. `what` continues a
         sentence that begins with the entry's name.
         """
-        self.problems.add(self.access.input_name, f"{self.name_of(path)} {what}", accepted)
+        self.problems.add(
+            self.access.input_name, f"{self.name_of(path)} {what}", accepted
+        )
 
     def warn(self, path: Path, what: str) -> None:
         """Add a warning about something that Play may take."""
@@ -168,7 +178,9 @@ class LocalizedFolder:
         """
         folder = below or self.path
         try:
-            entries = sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
+            entries = sorted(
+                entry for entry in folder.iterdir() if not entry.name.startswith(".")
+            )
         except OSError:
             return []
         objection = self.access.objection(folder)
@@ -185,7 +197,9 @@ class LocalizedFolder:
         if not path.is_dir():
             name = name.removeprefix("whatsnew-").removesuffix(".txt")
         if not is_language_name(name):
-            what = f"is not named for a language: `{printable(name)}`.{suggestion(name)}"
+            what = (
+                f"is not named for a language: `{printable(name)}`.{suggestion(name)}"
+            )
             self.wrong(path, what, ACCEPTED_LANGUAGE)
             return ""
         if name in LANGUAGES:
@@ -204,13 +218,17 @@ class LocalizedFolder:
         """Return the text without a byte order mark, with LF line ends, trimmed; "" when there is
         none or it is wrong. `accepted` says what a text that Play would not take may be instead.
         """
-        file = self.problems.collect(lambda: self.access.open_input(path, self.name_of(path)))
+        file = self.problems.collect(
+            lambda: self.access.open_input(path, self.name_of(path))
+        )
         if file is None:
             return ""
         with file:
             data = file.read(_MAX_BYTES + 1)
         if len(data) > _MAX_BYTES:
-            what = f"has over {_MAX_BYTES:,} bytes, more than any text that Play accepts."
+            what = (
+                f"has over {_MAX_BYTES:,} bytes, more than any text that Play accepts."
+            )
             self.wrong(path, what)
             return ""
         encoding = "utf-8-sig"
@@ -223,7 +241,9 @@ class LocalizedFolder:
             what = f"is not UTF-8: the byte at offset {error.start} is invalid."
             self.wrong(path, what, "UTF-8 text")
             return ""
-        fault = _path_in_a_file(text, path, self.access.workspace.root) or _fault(text, max_length)
+        fault = _path_in_a_file(text, path, self.access.workspace.root) or _fault(
+            text, max_length
+        )
         if fault:
             self.wrong(path, fault, accepted)
             return ""
@@ -305,7 +325,9 @@ def release_notes(
     )
     files_by_layout = {
         "whatsnew-<language>": _whatsnew(folder),
-        "<language>/changelogs": _changelogs(folder, sorted(version_codes, reverse=True)),
+        "<language>/changelogs": _changelogs(
+            folder, sorted(version_codes, reverse=True)
+        ),
         "release-notes/<language>": _by_track(folder, tracks),
     }
     notes_by_layout: dict[str, Notes] = {}
@@ -469,7 +491,9 @@ def _notes(folder: LocalizedFolder, files: Files, max_length: int | None) -> Not
 def _check_content(folder: LocalizedFolder, path: Path, text: str) -> None:
     """Add a problem for a file whose text can't be meant as release notes."""
     if output_of_a_tool(text, ""):
-        folder.wrong(path, "is JSON, and would be published as it is.", "the text itself")
+        folder.wrong(
+            path, "is JSON, and would be published as it is.", "the text itself"
+        )
         return
     mistake = path_to_a_text(text, (), "the text itself", must_exist=True)
     if mistake:
@@ -508,7 +532,8 @@ def _text_of(language: str) -> str:
 DEFAULT_LANGUAGE = ""  # the app's own, which only Play knows
 _INPUT = "whats-new"
 _ACCEPTED_TEXT = (
-    'a text, or YAML such as `en-US: "Fixed: no more crashes"` with a line for each language'
+    'a text, or YAML such as `en-US: "Fixed: no more crashes"` with a line for each '
+    "language"
 )
 _CODE = r"[a-z]{2,3}(?:[-_][A-Za-z0-9]{1,8}){0,3}"
 # The first language of a map; in JSON no blank has to stand behind the colon.
@@ -549,7 +574,9 @@ _LANGUAGE_WORDS = {
     "vietnamese": "vi",
 }
 _WORD_KEY = re.compile(r"[\"']?([^\W\d_]{2,12})[\"']?\s?[:=]")
-_REGION_KEY = re.compile(r"[\"']?([A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})+)[\"']?\s?([:=|]|-\s)")
+_REGION_KEY = re.compile(
+    r"[\"']?([A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})+)[\"']?\s?([:=|]|-\s)"
+)
 # A map below another key, as in the files of build tools: `releaseNotes:`, and the languages
 # indented below it.
 _NESTED_MAP = re.compile(r"\w+\s*:\s*\n\s+(?=\S)")
@@ -557,7 +584,9 @@ _BLOCK_START = re.compile(r"[|>][+-]?\s*\n")
 _SHORT_KEY = re.compile(r"([a-z]{2})=")
 # `language: en-US` with `text: …` below it, as in Google Play's own JSON. Alone the first line may
 # begin a sentence.
-_FIELD_KEY = re.compile(r"(?:language|locale|lang)\s?:\s.*\n\s*text\s?:", re.IGNORECASE | re.DOTALL)
+_FIELD_KEY = re.compile(
+    r"(?:language|locale|lang)\s?:\s.*\n\s*text\s?:", re.IGNORECASE | re.DOTALL
+)
 _LIST_ITEM = re.compile(r"^-\s+(.*)", re.MULTILINE)
 
 
@@ -586,17 +615,23 @@ def _misspelt_map(text: str) -> Mistake | None:
     """
     accepted = f"{_ACCEPTED_TEXT}; {_IN_QUOTES}"
     if _is_list_of_maps(text):
-        return Mistake("is a list (`- en-US: …`), and not a map: leave the dash out.", accepted)
+        return Mistake(
+            "is a list (`- en-US: …`), and not a map: leave the dash out.", accepted
+        )
     if _FIELD_KEY.match(text.removeprefix("-").lstrip()):
         return Mistake(
-            "is a map with the names of fields, and not one from languages to texts.", accepted
+            "is a map with the names of fields, and not one from languages to texts.",
+            accepted,
         )
     nested = _NESTED_MAP.match(text)
     if nested and _is_map(text[nested.end() :]):
-        return Mistake("has its languages below another key: leave the first line out.", accepted)
+        return Mistake(
+            "has its languages below another key: leave the first line out.", accepted
+        )
     if _BLOCK_START.match(text):
         return Mistake(
-            "begins like a block of YAML that belongs to no language: write `en-US: |`.", accepted
+            "begins like a block of YAML that belongs to no language: write `en-US: |`.",
+            accepted,
         )
     word = _WORD_KEY.match(text)
     if word:
@@ -610,7 +645,8 @@ def _misspelt_map(text: str) -> Mistake | None:
     language = _language_of_misspelt_key(text)
     if language:
         return Mistake(
-            f"is not a map of languages: write `{language}: …`, with a colon and a blank.", accepted
+            f"is not a map of languages: write `{language}: …`, with a colon and a blank.",
+            accepted,
         )
     return None
 
@@ -688,7 +724,9 @@ def inline_notes(
     """
     tag = re.match(r"<([\w-]+)>", text)
     if tag and tag[1] in LANGUAGES and f"</{tag[1]}>" in text:
-        problems.add(_INPUT, "it has the language tags of the Play Console.", _ACCEPTED_TEXT)
+        problems.add(
+            _INPUT, "it has the language tags of the Play Console.", _ACCEPTED_TEXT
+        )
     notes: dict[str, str] = {}
     for language, note, quoted in _inline_texts(text, problems, root):
         name = _text_of(language)
@@ -705,7 +743,9 @@ def inline_notes(
     return {language: note for language, note in notes.items() if note}
 
 
-def _inline_texts(text: str, problems: Problems, root: Path | None) -> list[_InlineText]:
+def _inline_texts(
+    text: str, problems: Problems, root: Path | None
+) -> list[_InlineText]:
     """Return the texts of an input, each with its language; none of a map that can't be read."""
     if _is_map(text):
         return problems.collect(lambda: list(_by_language(text))) or []
@@ -725,11 +765,15 @@ def _check_language(language: str, problems: Problems) -> None:
     if is_language_name(language):
         what = "is not in Google's list of languages"
     problems.add(
-        _INPUT, f"`{printable(language)}` {what}.{suggestion(language)}", ACCEPTED_LANGUAGE
+        _INPUT,
+        f"`{printable(language)}` {what}.{suggestion(language)}",
+        ACCEPTED_LANGUAGE,
     )
 
 
-def _check_note(name: str, note: str, problems: Problems, max_length: int | None) -> None:
+def _check_note(
+    name: str, note: str, problems: Problems, max_length: int | None
+) -> None:
     """Add why Play does not take a text, or may not, or that it is empty."""
     fault = _fault(note, max_length)
     if fault:
@@ -766,7 +810,9 @@ def _by_language(text: str) -> Iterator[_InlineText]:
     if not isinstance(root, yaml.MappingNode):
         raise not_a_map
     for key, value in root.value:
-        scalars = isinstance(key, yaml.ScalarNode) and isinstance(value, yaml.ScalarNode)
+        scalars = isinstance(key, yaml.ScalarNode) and isinstance(
+            value, yaml.ScalarNode
+        )
         if not scalars or not key.value:
             raise not_a_map
         quoted = value.style is not None and not text.startswith("{")

@@ -29,7 +29,9 @@ class PolicyRule:
 
 
 TARGET_API = PolicyRule(
-    36, "2026-08-31", "https://support.google.com/googleplay/android-developer/answer/11926878"
+    36,
+    "2026-08-31",
+    "https://support.google.com/googleplay/android-developer/answer/11926878",
 )
 TARGET_API_BY_FEATURE: Mapping[str, int] = {
     "android.hardware.type.watch": 35,
@@ -74,11 +76,15 @@ def check_release(artifacts: Sequence[Artifact], problems: Problems) -> None:
         abis.update(manifest.native.abis)
     for abi in sorted(abis & _COUNTERPARTS.keys()):
         if _COUNTERPARTS[abi] not in abis:
-            what = f"`files` has native code for {abi} but none for {_COUNTERPARTS[abi]}"
+            what = (
+                f"`files` has native code for {abi} but none for {_COUNTERPARTS[abi]}"
+            )
             problems.warn(f"{what}{_asked('both', SIXTY_FOUR_BIT)}")
 
 
-def check_certificate(artifacts: Iterable[Artifact], expected: str, problems: Problems) -> None:
+def check_certificate(
+    artifacts: Iterable[Artifact], expected: str, problems: Problems
+) -> None:
     """Add a problem for each file that is not signed with the expected certificate alone (SHA-256,
     lower-case hex). Nothing is checked where none is expected.
     """
@@ -121,7 +127,10 @@ def _short_names(names: Sequence[str]) -> str:
     """Return the names of permissions or features without Android's prefixes, as many as fit a
     line.
     """
-    short = [name.removeprefix("android.permission.").removeprefix("android.") for name in names]
+    short = [
+        name.removeprefix("android.permission.").removeprefix("android.")
+        for name in names
+    ]
     return _shortened(short, _MAX_NAMES)
 
 
@@ -143,11 +152,15 @@ def _check_build(name: str, manifest: Manifest, problems: Problems) -> None:
 
     if not manifest.signers:
         what = (
-            "not signed, or its signature can't be read: Google Play accepts only signed artifacts"
+            "not signed, or its signature can't be read: Google Play accepts only "
+            "signed artifacts"
         )
         wrong(what, code="artifact-not-signed")
     if manifest.debuggable:
-        wrong("debuggable: Google Play accepts no debug builds", code="artifact-debuggable")
+        wrong(
+            "debuggable: Google Play accepts no debug builds",
+            code="artifact-debuggable",
+        )
     if manifest.test_only:
         what = "marked testOnly, as Android Studio marks the builds it runs: Google Play rejects it"
         wrong(what, code="artifact-test-only")
@@ -176,7 +189,9 @@ def _pages(manifest: Manifest) -> Iterator[str]:
     native = manifest.native
     asked = _asked("16 KB", PAGE_SIZE)
     if native.under_aligned:
-        libraries = _libraries(native.under_aligned, "with segments aligned to less than 16 KB")
+        libraries = _libraries(
+            native.under_aligned, "with segments aligned to less than 16 KB"
+        )
         yield f"has {libraries}{asked}"
     if native.misplaced:
         what = "uncompressed at an offset that is not a multiple of 16 KB"

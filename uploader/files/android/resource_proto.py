@@ -143,7 +143,9 @@ class ProtoTable:
             for entry in entries:
                 yield from self._entry(entry, package_id << 24 | type_id << 16, name)
 
-    def _entry(self, data: memoryview, first: int, type_name: str) -> Iterator[TableValue]:
+    def _entry(
+        self, data: memoryview, first: int, type_name: str
+    ) -> Iterator[TableValue]:
         """Read the values of one resource; `first` is the id of the first one of its type."""
         number = 0
         values: list[memoryview] = []
@@ -164,7 +166,9 @@ class ProtoTable:
             pair = self._proto.message(value_data)
             configuration = self._configuration(pair[_VALUE_CONFIGURATION].data)
             value, file = self._value(pair[_VALUE_VALUE].data)
-            yield TableValue(first | number, type_name, name, configuration, value, file)
+            yield TableValue(
+                first | number, type_name, name, configuration, value, file
+            )
 
     def _id(self, field: Field) -> int:
         """Return the number in a message that holds nothing else."""
@@ -197,7 +201,9 @@ class ProtoTable:
             raise UnreadableTable("has values that a feature flag decides about")
         if _ITEM_TEXT in item or _ITEM_RAW_TEXT in item:
             kind = _ITEM_TEXT if _ITEM_TEXT in item else _ITEM_RAW_TEXT
-            return encode_text(_pool_text(self._proto.message(item[kind].data)[1])), None
+            return encode_text(
+                _pool_text(self._proto.message(item[kind].data)[1])
+            ), None
         if _ITEM_REFERENCE in item:
             return self._reference(item[_ITEM_REFERENCE].data), None
         if _ITEM_PRIMITIVE in item:
@@ -297,7 +303,9 @@ class ProtoTable:
         for field in self._proto.fields(data):
             if field.id == 1:
                 element = self._proto.message(field.data)
-                items.append((ARRAY_BEGINNING + len(items), self._item(element[3].data)[0]))
+                items.append(
+                    (ARRAY_BEGINNING + len(items), self._item(element[3].data)[0])
+                )
         return encode_items(0, items)
 
     def _plurals(self, data: memoryview) -> Encoded:

@@ -51,7 +51,9 @@ _COMPACT = 0x0008
 _CHUNK = struct.Struct("<2HI")  # kind, size of the header, size
 _PACKAGE_HEADER = struct.Struct("<8xI256s5I")
 _OLD_PACKAGE_HEADER = struct.Struct("<8xI256s4I")
-_TYPE_HEADER = struct.Struct("<8x2BH2I")  # id, flags, reserved, count, beginning of the entries
+_TYPE_HEADER = struct.Struct(
+    "<8x2BH2I"
+)  # id, flags, reserved, count, beginning of the entries
 _SPEC_HEADER = struct.Struct("<8x2BHI")  # id, reserved, count of types, count
 _ENTRY = struct.Struct("<2HI")  # size, flags, name
 _COMPACT_ENTRY = struct.Struct("<2HI")  # name, flags, data
@@ -182,7 +184,12 @@ class BinaryTable:
                     resource = package_id << 24 | chunk.id << 16 | number
                     name = pools[names_at][entry.name]
                     yield TableValue(
-                        resource, type_name, name, chunk.configuration, entry.value, entry.text
+                        resource,
+                        type_name,
+                        name,
+                        chunk.configuration,
+                        entry.value,
+                        entry.text,
                     )
             elif kind == _TYPE_SPEC:
                 self._read_spec(begin, stop, counts)
@@ -201,7 +208,9 @@ class BinaryTable:
             layout = _OLD_PACKAGE_HEADER
         if header != layout.size:
             raise ValueError(header)
-        package_id, name, types_at, _, names_at, *rest = layout.unpack_from(self._data, start)
+        package_id, name, types_at, _, names_at, *rest = layout.unpack_from(
+            self._data, start
+        )
         if any(rest[1:]):
             raise UnreadableTable("numbers its types in an unknown way")
         if not 0 <= package_id <= 0xFF:
@@ -236,20 +245,26 @@ class BinaryTable:
     def _type(self, start: int) -> _Type:
         """Read the header of a chunk of values."""
         header = _CHUNK.unpack_from(self._data, start)[1]
-        type_id, flags, reserved, count, entries = _TYPE_HEADER.unpack_from(self._data, start)
+        type_id, flags, reserved, count, entries = _TYPE_HEADER.unpack_from(
+            self._data, start
+        )
         if not type_id or reserved:
             raise ValueError(type_id)
         if flags & ~(_SPARSE | _SHORT_OFFSETS):
             raise UnreadableTable("lists its values in an unknown way")
         if flags & _SPARSE and not self._layouts.sparse:
-            raise UnreadableTable("is in a form that Android before API level 32 reads otherwise")
+            raise UnreadableTable(
+                "is in a form that Android before API level 32 reads otherwise"
+            )
         if flags & _SHORT_OFFSETS and not self._layouts.compact:
             raise UnreadableTable(_TOO_NEW)
         begin = start + _TYPE_HEADER.size
         (size,) = struct.unpack_from("<I", self._data, begin)
         if size < 28 or size != header - _TYPE_HEADER.size:
             raise ValueError(size)
-        configuration = self._data[begin + 4 : begin + size].ljust(CONFIGURATION_SIZE, b"\0")
+        configuration = self._data[begin + 4 : begin + size].ljust(
+            CONFIGURATION_SIZE, b"\0"
+        )
         if any(configuration[CONFIGURATION_SIZE:]):
             raise UnreadableTable("has values for an unknown kind of device")
         return _Type(
@@ -298,7 +313,9 @@ class BinaryTable:
             raise ValueError(chunk.size)
         nothing = _NO_SHORT_ENTRY if width == 2 else _NO_ENTRY
         factor = 4 if width == 2 else 1
-        for number, (offset,) in enumerate(struct.iter_unpack("<H" if width == 2 else "<I", data)):
+        for number, (offset,) in enumerate(
+            struct.iter_unpack("<H" if width == 2 else "<I", data)
+        ):
             if offset != nothing:
                 yield number, factor * offset
 
@@ -310,7 +327,9 @@ class BinaryTable:
                 raise UnreadableTable(_TOO_NEW)
             name, flags, data = _COMPACT_ENTRY.unpack_from(self._data, offset)
             value, text = self._value(flags >> 8, data)
-            return self._checked(_Entry(name, value, text), flags & 0xFF, offset + 8, end)
+            return self._checked(
+                _Entry(name, value, text), flags & 0xFF, offset + 8, end
+            )
         if flags & _COMPLEX:
             if size != _ENTRY.size + _MAP.size:
                 raise ValueError(size)

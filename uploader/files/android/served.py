@@ -23,14 +23,22 @@ from typing import BinaryIO, Literal, Protocol
 from uploader.errors import InputError, Problem
 from uploader.files.android import served_manifest
 from uploader.files.android.apk_signature import ApkSigner, verified_signer
-from uploader.files.android.archive import MalformedFile, check_unambiguous, input_errors
+from uploader.files.android.archive import (
+    MalformedFile,
+    check_unambiguous,
+    input_errors,
+)
 from uploader.files.android.code_transparency import (
     IN_BUNDLE,
     InvalidTransparency,
     Transparency,
     read_transparency,
 )
-from uploader.files.android.listed_apk import ListedApk, is_slice_without_version, objection
+from uploader.files.android.listed_apk import (
+    ListedApk,
+    is_slice_without_version,
+    objection,
+)
 from uploader.files.android.manifest_merge import is_asset_pack
 from uploader.files.android.manifest_rules import Kind
 from uploader.files.android.resource_values import UnreadableTable
@@ -65,7 +73,8 @@ MAX_FINDINGS = 20_000  # that are kept; the others are only counted
 _CHANGES: tuple[State, ...] = ("changed", "added", "missing")
 MAX_ALIKE = 8  # APKs of one split name whose contents are looked at apart
 WITHOUT_BASE = (
-    "no APK with the app's own code was compared: none is a base, a standalone or a universal APK"
+    "no APK with the app's own code was compared: none is a base, a standalone or a "
+    "universal APK"
 )
 
 
@@ -194,7 +203,9 @@ def compare(
         what = f"{len(apks):,} APKs are too many: at most {MAX_APKS:,} are compared at once."
         raise InputError(Problem("apks", what))
     with input_errors(bundle.name), bundle.reader() as file:
-        comparison = _Comparison(bundle.name, Bundle(file, tables), universal, whole, listed)
+        comparison = _Comparison(
+            bundle.name, Bundle(file, tables), universal, whole, listed
+        )
         identities = [comparison.identify(apk) for apk in apks]
         comparison.plan(identities)
         for apk, identity in zip(apks, identities, strict=True):
@@ -267,13 +278,17 @@ class _Comparison:
             identity = identity_of(members.manifest())
         built = self._bundle.identity
         is_of_version = identity.version_code == built.version_code
-        is_of_version = is_of_version or is_slice_without_version(identity, self._bundle)
+        is_of_version = is_of_version or is_slice_without_version(
+            identity, self._bundle
+        )
         if identity.package != built.package or not is_of_version:
             what = (
                 f"{apk.name} is {identity.package} {identity.version_code}, but {self._name} is "
                 f"{built.package} {built.version_code}."
             )
-            raise InputError(Problem("apks", what, "the APKs of the version that was built"))
+            raise InputError(
+                Problem("apks", what, "the APKs of the version that was built")
+            )
         listed = self._listed.get(apk.name)
         if listed:
             problem = objection(listed, identity, self._bundle)
@@ -372,7 +387,9 @@ class _Comparison:
     ) -> None:
         """Take note of what a set should have now that it has an APK."""
         if not identity.is_master:
-            device_set.configurations.add((identity.module, _devices(identity, members)))
+            device_set.configurations.add(
+                (identity.module, _devices(identity, members))
+            )
             return
         for module in modules:
             device_set.masters[module.name] = identity
@@ -381,7 +398,9 @@ class _Comparison:
                 if is_fused(module) and not is_asset_pack(module.manifest):
                     device_set.masters[module.name] = identity
 
-    def _check(self, name: str, members: Members, checker: ApkChecker) -> dict[State, int]:
+    def _check(
+        self, name: str, members: Members, checker: ApkChecker
+    ) -> dict[State, int]:
         """Compare the entries of an APK, and return how many are in each state."""
         counts: dict[State, int] = {}
         for entry in members:
@@ -411,7 +430,9 @@ class _Comparison:
 
     def _find(self, finding: Finding) -> None:
         # A hostile name may have megabytes, and is in many findings.
-        finding = replace(finding, entry=finding.entry[:_MAX_NAME], why=finding.why[:_MAX_WHY])
+        finding = replace(
+            finding, entry=finding.entry[:_MAX_NAME], why=finding.why[:_MAX_WHY]
+        )
         if len(self._findings) < MAX_FINDINGS:
             self._findings.append(finding)
         else:
@@ -503,7 +524,9 @@ class _Comparison:
             self._transparency = transparency
             self._transparency_problem = self._unlike(transparency)
         if self._transparency_problem:
-            self._find(Finding(self._name, IN_BUNDLE, "changed", self._transparency_problem))
+            self._find(
+                Finding(self._name, IN_BUNDLE, "changed", self._transparency_problem)
+            )
 
     def _unlike(self, transparency: Transparency) -> str:
         """Return which code of the bundle is not as listed, or in only one of the two; empty where
@@ -525,7 +548,9 @@ class _Comparison:
             return
         digests = set(self._transparency.files.values())
         for entry in members:
-            code = entry.endswith(".dex") or (LIBRARY.match(entry) and entry.endswith(".so"))
+            code = entry.endswith(".dex") or (
+                LIBRARY.match(entry) and entry.endswith(".so")
+            )
             if code and members.sha256(entry).hex() not in digests:
                 self._unlisted.append(f"{name}: {entry}")
 
@@ -589,7 +614,9 @@ class _Comparison:
                 protected += finding.state == "protected"
         return replace(report, changed=changed, protected=protected)
 
-    def _served(self, findings: Sequence[Finding], reports: Sequence[ApkReport]) -> Served:
+    def _served(
+        self, findings: Sequence[Finding], reports: Sequence[ApkReport]
+    ) -> Served:
         states = {finding.state for finding in findings} | self._left_out_states
         if not self._protection and "protected" in states:
             return "changed"

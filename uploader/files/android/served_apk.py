@@ -30,19 +30,32 @@ from uploader.files.android.served_files import (
 from uploader.files.android.served_jar import JarSignature, is_jar_part
 from uploader.files.android.served_table import Given, TableDifference, compare_table
 
-State = Literal["same", "by-rule", "unverified", "protected", "changed", "missing", "added"]
+State = Literal[
+    "same", "by-rule", "unverified", "protected", "changed", "missing", "added"
+]
 
 LIBRARY = re.compile(r"lib/([^/]+)/")
-_PROFILES = re.compile(r"assets/dexopt/([^/]+)")  # bundletool, BinaryArtProfilesInjector
-_STAMP = "stamp-cert-sha256"  # bundletool, SourceStamp; source.android.com has its format
+_PROFILES = re.compile(
+    r"assets/dexopt/([^/]+)"
+)  # bundletool, BinaryArtProfilesInjector
+_STAMP = (
+    "stamp-cert-sha256"  # bundletool, SourceStamp; source.android.com has its format
+)
 _STAMP_SIZE = 32  # bytes
 _LIBRARY = re.compile(r"lib/[^/]+/[^/]+\.so")
-_PLACEHOLDER = re.compile(r"lib/([^/]+)/libplaceholder\.so")  # bundletool, AbiPlaceholderInjector
+_PLACEHOLDER = re.compile(
+    r"lib/([^/]+)/libplaceholder\.so"
+)  # bundletool, AbiPlaceholderInjector
 # Files for the SDK runtime (bundletool, RuntimeEnabledSdkTableInjector and ModuleSplit).
 _SDK_RUNTIME = frozenset(
-    {"assets/RuntimeEnabledSdkTable.xml", "assets/SandboxedSdkProviderCompatClassName.txt"}
+    {
+        "assets/RuntimeEnabledSdkTable.xml",
+        "assets/SandboxedSdkProviderCompatClassName.txt",
+    }
 )
-_EMBEDDED = re.compile(r"res/.+\.apk")  # signed anew (bundletool, ApkSigner.signEmbeddedApks)
+_EMBEDDED = re.compile(
+    r"res/.+\.apk"
+)  # signed anew (bundletool, ApkSigner.signEmbeddedApks)
 _DENSITY = re.compile(r"(?:l|m|tv|h|xh|xxh|xxxh|\d{1,4})dpi")
 _LANGUAGE = re.compile(r"[a-z]{2,3}|b\+[A-Za-z0-9+]+")
 _RESOURCE = re.compile(r"res/([^/]+)/([^/]+)")
@@ -116,7 +129,9 @@ class DeviceSet:
         """Return whether an entry of the bundle is there, or known to be missing."""
         return entry in self.contents.seen or entry in self.contents.lacking
 
-    def dimensions(self, identity: Identity, config: BundleConfig) -> Collection[Dimension]:
+    def dimensions(
+        self, identity: Identity, config: BundleConfig
+    ) -> Collection[Dimension]:
         """Return for what of a device there are APKs of their own, of the kind of `identity`."""
         if self.is_universal:
             return ()
@@ -292,7 +307,9 @@ class ApkChecker:
         """Compare an entry with those that it may come from."""
         self.contents.seen.update(candidates)
         sha256 = self._members.sha256(name)
-        if any(sha256 == self._bundle.members.sha256(candidate) for candidate in candidates):
+        if any(
+            sha256 == self._bundle.members.sha256(candidate) for candidate in candidates
+        ):
             return "same", ""
         if name.startswith("res/") and self._members.is_binary_xml(name):
             return self._check_xml(name, candidates)
@@ -306,13 +323,19 @@ class ApkChecker:
 
     def _check_xml(self, name: str, candidates: list[str]) -> tuple[State, str]:
         """Compare compiled XML by what it says."""
-        files = [(self._members, name), *((self._bundle.members, one) for one in candidates)]
+        files = [
+            (self._members, name),
+            *((self._bundle.members, one) for one in candidates),
+        ]
         if any(members.size(path) > MAX_MEMBER for members, path in files):
             return "unverified", "an XML file that is too large to decode"
         try:
             served = self._document(self._members, name, is_binary=True)
             for candidate in candidates:
-                if self._document(self._bundle.members, candidate, is_binary=False) == served:
+                if (
+                    self._document(self._bundle.members, candidate, is_binary=False)
+                    == served
+                ):
                     return "same", ""
         except NotComparable as error:
             return "unverified", f"an XML file that {error}"
@@ -324,7 +347,9 @@ class ApkChecker:
         """Return a digest of what compiled XML says. Raises NotCompiledXml and NotComparable."""
         documents = self._bundle.tables.documents
         return documents.digest(
-            members.sha256(name), lambda: members.archive.read(name), is_binary=is_binary
+            members.sha256(name),
+            lambda: members.archive.read(name),
+            is_binary=is_binary,
         )
 
     def _check_merged_dex(self, name: str) -> tuple[State, str]:
@@ -339,11 +364,17 @@ class ApkChecker:
             of_base = self._modules[0].entries.get(name, [])
             if of_base and of_base[0] not in sources:
                 # Android loads the class of the first dex file that has one of its name.
-                return "changed", f"its content is that of another dex file, {sources[0]}"
+                return (
+                    "changed",
+                    f"its content is that of another dex file, {sources[0]}",
+                )
             return "same", ""
         self.contents.unmatched_dex += 1
         if self._identity.min_sdk < _MULTIDEX:
-            return "unverified", "the dex files of several modules were merged for old devices"
+            return (
+                "unverified",
+                "the dex files of several modules were merged for old devices",
+            )
         if self._candidates(name):
             self._note_protection(name)
             return "changed", "its content is that of no dex file in the bundle"
@@ -377,14 +408,19 @@ class ApkChecker:
         """Take note of classes of the wrapper in a dex file whose like the bundle has not."""
         built = self._bundle.members
         if name in self._members.protected_dex and not built.protected_dex:
-            self.protection.append("a wrapper was added to the code (classes of com.pairip)")
+            self.protection.append(
+                "a wrapper was added to the code (classes of com.pairip)"
+            )
 
     def _check_unknown(self, name: str) -> tuple[State, str]:
         """Say of an entry that the bundle has not whether Google Play adds it by rule."""
         if is_jar_part(name):
             if self._signature.is_expected(name):
                 return "by-rule", "a part of the signature"
-            return "unverified", "a part of a JAR signature that holds more, or can't be read"
+            return (
+                "unverified",
+                "a part of a JAR signature that holds more, or can't be read",
+            )
         if name == _STAMP and self._members.size(name) == _STAMP_SIZE:
             return "by-rule", "the certificate of the source stamp"
         if _PLACEHOLDER.fullmatch(name) and not self._members.size(name):
@@ -418,7 +454,10 @@ class ApkChecker:
             if _LIBRARY.fullmatch(other) and not _PLACEHOLDER.fullmatch(other):
                 return "added", "an empty library beside those of the app"
         if not self._has_module_for(abi):
-            return "added", "an empty library for an ABI of which no other module has libraries"
+            return (
+                "added",
+                "an empty library for an ABI of which no other module has libraries",
+            )
         return "by-rule", "an empty library that stands for an ABI"
 
     def _has_module_for(self, abi: str) -> bool:
@@ -465,7 +504,10 @@ class ApkChecker:
         role = self._role()
         foreign = self._foreign_modules()
         if foreign:
-            return "changed", f"modules that are not merged into it: {', '.join(foreign)}"
+            return (
+                "changed",
+                f"modules that are not merged into it: {', '.join(foreign)}",
+            )
         if self._identity.is_master:
             has_code = any(module.has_code for module in self._modules)
             difference = served_manifest.compare_module(served, role, has_code=has_code)
@@ -541,7 +583,11 @@ class Needed:
     """Which entries of a module a set of APKs should have."""
 
     def __init__(
-        self, module: Module, device_set: DeviceSet, identity: Identity, config: BundleConfig
+        self,
+        module: Module,
+        device_set: DeviceSet,
+        identity: Identity,
+        config: BundleConfig,
     ) -> None:
         self._module = module
         self._set = device_set
@@ -565,7 +611,10 @@ class Needed:
         abis = set()
         # An APK that is for an ABI by its name has libraries of it.
         for library in filter(None, map(LIBRARY.match, self._module.entries)):
-            if (self._module.name, library[1].replace("-", "_")) in self._set.configurations:
+            if (
+                self._module.name,
+                library[1].replace("-", "_"),
+            ) in self._set.configurations:
                 abis.add(library[1])
         for entry in self._set.contents.seen:
             module, _, path = entry.partition("/")
@@ -603,7 +652,11 @@ class Needed:
             return library[1] in self._abis
         if path.startswith("res/"):
             return self._is_needed_resource(path)
-        if _is_dex(path) and len(self._set.masters) > 1 and self._set.contents.unmatched_dex:
+        if (
+            _is_dex(path)
+            and len(self._set.masters) > 1
+            and self._set.contents.unmatched_dex
+        ):
             # A dex file was changed, and which one can't be told.
             return False
         return not is_jar_part(path)
@@ -628,4 +681,6 @@ class Needed:
         kind, *qualifiers = match[1].split("-")
         if not has_languages and any(map(_LANGUAGE.fullmatch, qualifiers)):
             return False
-        return has_densities or (kind, match[2].partition(".")[0]) not in self._by_density
+        return (
+            has_densities or (kind, match[2].partition(".")[0]) not in self._by_density
+        )

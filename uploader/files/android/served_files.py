@@ -28,7 +28,12 @@ from uploader.files.android.bundle_config import (
     Dimension,
     read_bundle_config,
 )
-from uploader.files.android.compiled_xml import Documents, Element, NotComparable, NotCompiledXml
+from uploader.files.android.compiled_xml import (
+    Documents,
+    Element,
+    NotComparable,
+    NotCompiledXml,
+)
 from uploader.files.android.manifest import BUNDLE_CONFIG
 from uploader.files.android.manifest_merge import (
     DISTRIBUTION,
@@ -62,7 +67,9 @@ _PROFILE_METADATA = (
     "BUNDLE-METADATA/com.android.tools.build.profiles/",
     "BUNDLE-METADATA/assets.dexopt/",
 )
-MAX_MANIFESTS = 64 << 20  # bytes of the manifests of all APKs; that of a large app has some 500 KB
+MAX_MANIFESTS = (
+    64 << 20
+)  # bytes of the manifests of all APKs; that of a large app has some 500 KB
 _PROTECTION_CLASS = b"Lcom/pairip/"  # of the wrapper of automatic protection
 
 
@@ -95,7 +102,9 @@ class Members:
         self.archive = Archive(file, lambda name: not name.endswith("/"), MAX_MEMBERS)
         self.archive.check_unpacked_size()
         if not all(map(has_utf8_name, self.archive.members.values())):
-            raise MalformedFile("may be read in several ways: the name of an entry is no UTF-8.")
+            raise MalformedFile(
+                "may be read in several ways: the name of an entry is no UTF-8."
+            )
         self._sha256: dict[str, bytes] = {}
         self._manifest: tuple[Element, frozenset[str]] | None = None
         self.protected_dex: set[str] = set()  # dex files with classes of the wrapper
@@ -157,7 +166,9 @@ class Members:
             if BUNDLE_CONFIG in self or MANIFEST not in self:
                 raise MalformedFile("is not an APK.", "Name the APKs themselves.")
             try:
-                events = compiled_xml.binary_events(self.archive.read(MANIFEST), named=True)
+                events = compiled_xml.binary_events(
+                    self.archive.read(MANIFEST), named=True
+                )
                 self._manifest = compiled_xml.tree_and_vocabulary(events)
             except NotCompiledXml as error:
                 raise MalformedFile(f"has an {MANIFEST} that {error}.") from None
@@ -240,9 +251,12 @@ class Bundle:
         self.members = Members(file)
         if BUNDLE_CONFIG not in self.members:
             raise MalformedFile(
-                "is not an Android App Bundle.", "Name the bundle (.aab) that was built."
+                "is not an Android App Bundle.",
+                "Name the bundle (.aab) that was built.",
             )
-        self.config: BundleConfig = read_bundle_config(self.members.archive.read(BUNDLE_CONFIG))
+        self.config: BundleConfig = read_bundle_config(
+            self.members.archive.read(BUNDLE_CONFIG)
+        )
         self.modules: dict[str, Module] = {}
         self.tables = Tables() if tables is None else tables
         self._names: frozenset[str] = frozenset()
@@ -270,7 +284,11 @@ class Bundle:
             raise MalformedFile(f"has a {name} that can't be read.") from None
 
     def _add_entry(
-        self, module: Module, name: str, path: str, folders: Mapping[str, frozenset[Dimension]]
+        self,
+        module: Module,
+        name: str,
+        path: str,
+        folders: Mapping[str, frozenset[Dimension]],
     ) -> None:
         """Add an entry to a module, by the paths that it may have in an APK."""
         is_pack = is_asset_pack(module.manifest)
@@ -297,7 +315,9 @@ class Bundle:
     def _manifest(self, name: str) -> Element:
         """Decode the manifest of a module, and take note of its names."""
         try:
-            events = compiled_xml.proto_events(self.members.archive.read(name), named=True)
+            events = compiled_xml.proto_events(
+                self.members.archive.read(name), named=True
+            )
             root, names = compiled_xml.tree_and_vocabulary(events)
         except (NotCompiledXml, NotComparable) as error:
             raise MalformedFile(f"has a {name} that {error}.") from None
@@ -349,7 +369,9 @@ class Bundle:
     def profiles(self, name: str) -> list[str]:
         """Return the entries of the bundle's metadata that may become this profile of an APK."""
         return [
-            f"{folder}{name}" for folder in _PROFILE_METADATA if f"{folder}{name}" in self.members
+            f"{folder}{name}"
+            for folder in _PROFILE_METADATA
+            if f"{folder}{name}" in self.members
         ]
 
 
@@ -420,7 +442,9 @@ def _kind_of_main(manifest: Element, fused: tuple[str, ...]) -> Kind:
     """
     if set(fused) == {"base"}:
         return "standalone"
-    needs_splits = REQUIRED_SPLIT_TYPES in manifest.attributes or _requires_splits(manifest)
+    needs_splits = REQUIRED_SPLIT_TYPES in manifest.attributes or _requires_splits(
+        manifest
+    )
     if fused and not needs_splits:
         return "standalone"
     return "base"

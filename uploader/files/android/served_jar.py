@@ -25,7 +25,9 @@ from uploader.files.android.served_files import Members
 
 JAR_LIST = "META-INF/MANIFEST.MF"
 _MAX_LIST = 8 << 20  # bytes: some hundred for each entry
-_MAX_PARTS = 21  # the list, and two files for each of as many signers as Android accepts
+_MAX_PARTS = (
+    21  # the list, and two files for each of as many signers as Android accepts
+)
 _MAX_BLOCK = 1 << 16  # bytes
 _MAX_REST = 2048  # bytes of a block beside its certificates: names, and a signature of 4,096 bits
 _SECTION_END = b"\r\n\r\n"
@@ -101,7 +103,10 @@ class JarSignature:
         main, sections = _sections(self._read(name, _MAX_LIST))
         for key, kind in _DIGESTS.items():
             digest = main.pop(f"{key}-Manifest", None)
-            if digest is not None and _decoded(digest) != hashlib.new(kind, listed).digest():
+            if (
+                digest is not None
+                and _decoded(digest) != hashlib.new(kind, listed).digest()
+            ):
                 return False
         schemes = main.pop("X-Android-APK-Signed", "2")
         if not re.fullmatch(r"(2|3|31)(, (2|3|31)){0,2}", schemes):
@@ -118,7 +123,10 @@ class JarSignature:
             for key, value in section.items():
                 if key not in _DIGESTS:
                     return False
-                if _decoded(value) != hashlib.new(_DIGESTS[key], of_list[entry]).digest():
+                if (
+                    _decoded(value)
+                    != hashlib.new(_DIGESTS[key], of_list[entry]).digest()
+                ):
                     return False
         return True
 
@@ -133,7 +141,9 @@ class JarSignature:
                 certificates = pkcs7.load_der_pkcs7_certificates(data)
             except _UNREADABLE:
                 return False
-        encoded = [certificate.public_bytes(Encoding.DER) for certificate in certificates]
+        encoded = [
+            certificate.public_bytes(Encoding.DER) for certificate in certificates
+        ]
         if len(encoded) != 1 or len(data) - len(encoded[0]) > _MAX_REST:
             return False
         return hashlib.sha256(encoded[0]).hexdigest() in self._certificates

@@ -57,11 +57,15 @@ _AUTHORITIES = "0x01010018"
 # apart: a class that starts before the app's own, and the check of the license, whose components no
 # other app can reach.
 _PROTECTION_CLASS = "text:com.pairip.application.Application"
-_LICENSE_ACTIVITY = re.compile(r"text:com\.pairip\.licensecheck\d?\.LicenseActivity\d?", re.ASCII)
+_LICENSE_ACTIVITY = re.compile(
+    r"text:com\.pairip\.licensecheck\d?\.LicenseActivity\d?", re.ASCII
+)
 _LICENSE_PROVIDER = re.compile(
     r"text:(com\.pairip\.licensecheck\d?\.LicenseContentProvider\d?)", re.ASCII
 )
-_LICENSE_PERMISSION = Element("uses-permission", {NAME: "text:com.android.vending.CHECK_LICENSE"})
+_LICENSE_PERMISSION = Element(
+    "uses-permission", {NAME: "text:com.android.vending.CHECK_LICENSE"}
+)
 # What the manifest of an APK may call the attributes that bundletool writes, whether or not the
 # bundle has them: their names are those of the Android platform (developer.android.com, R.attr).
 _MADE_NAMES = frozenset(
@@ -150,20 +154,29 @@ class _Differences:
         return ManifestDifference(*(tuple(lines) for lines in self._lines.values()))
 
 
-def compare_module(served: Element, role: Role, *, has_code: bool) -> ManifestDifference:
+def compare_module(
+    served: Element, role: Role, *, has_code: bool
+) -> ManifestDifference:
     """Compare the manifest of an APK with that of its module, which `role` has, or with those of
     the modules that were merged into it; `has_code` says whether they have any code.
     """
     found = _Differences()
     built = role.app[role.module]
-    instant = served.attributes.get(SANDBOX) == rules.INSTANT_SANDBOX and role.is_instant
+    instant = (
+        served.attributes.get(SANDBOX) == rules.INSTANT_SANDBOX and role.is_instant
+    )
     _compare_root(served, built, role, found)
     if role.kind == "base" and len(role.modules) > 1 and not _has_split_types(served):
         # An APK that is whole may pretend to have splits, so that nobody looks for what it lacks.
-        found.add("unverified", "it is a base of several modules that names no types of splits")
+        found.add(
+            "unverified",
+            "it is a base of several modules that names no types of splits",
+        )
     _compare_children(served, built, found, instant=instant)
     application = application_of(served)
-    _compare_application(application, application_of(built), role, found, has_code=has_code)
+    _compare_application(
+        application, application_of(built), role, found, has_code=has_code
+    )
     features = {}
     for name in role.modules:
         if name in role.app and name != role.module:
@@ -182,7 +195,10 @@ def compare_configuration(served: Element, role: Role) -> ManifestDifference:
     found = _Differences()
     for key, value in served.attributes.items():
         if not _is_of_configuration(key, value, role):
-            found.add("changes", f"manifest has the attribute {_shown(key)}: {_shown_value(value)}")
+            found.add(
+                "changes",
+                f"manifest has the attribute {_shown(key)}: {_shown_value(value)}",
+            )
     _compare_place(served, role, found)
     instant = SANDBOX in served.attributes
     seen: set[str] = set()
@@ -253,7 +269,9 @@ def _number(value: str) -> int:
 # The root, and what is beside the application
 
 
-def _compare_root(served: Element, built: Element, role: Role, found: _Differences) -> None:
+def _compare_root(
+    served: Element, built: Element, role: Role, found: _Differences
+) -> None:
     """Compare the attributes of <manifest>. A module without a version has that of the base."""
     if served.name != "manifest":
         found.add("changes", f"the root is <{served.name}>")
@@ -283,7 +301,9 @@ def _has_split_types(manifest: Element) -> bool:
     return rules.REQUIRED_SPLIT_TYPES in manifest.attributes
 
 
-def _is_written(key: str, value: str | None, table: Mapping[str, Rule], role: Role) -> bool:
+def _is_written(
+    key: str, value: str | None, table: Mapping[str, Rule], role: Role
+) -> bool:
     """Return whether Google Play writes this value of an attribute."""
     return value is not None and key in table and table[key](value, role)
 
@@ -309,7 +329,10 @@ def _compare_children(
         if child.name == "uses-sdk" and is_sdk_alone and _raises_minimum(child, sdk):
             removed = [element for element in removed if element is not sdk]
             kind = "unverified"
-            if instant and _number(child.attributes.get(MIN_SDK, "")) == INSTANT_MIN_SDK:
+            if (
+                instant
+                and _number(child.attributes.get(MIN_SDK, "")) == INSTANT_MIN_SDK
+            ):
                 kind = "by_rule"
             found.add(kind, "uses-sdk: a higher minSdkVersion")
         elif child == _LICENSE_PERMISSION:
@@ -337,7 +360,9 @@ def _beside_application(manifest: Element) -> list[Element]:
 def _without_content(manifest: Element) -> list[Element]:
     """Return the elements of a manifest, and in their midst an <application> without content."""
     empty = Element("application")
-    return [empty if child.name == "application" else child for child in manifest.children]
+    return [
+        empty if child.name == "application" else child for child in manifest.children
+    ]
 
 
 def _are_reordered(served: Sequence[Element], built: Sequence[Element]) -> bool:
@@ -477,7 +502,10 @@ def _compare_components(
     left = _Left(removed)
     for child in left.without_split_names(added):
         if rules.is_metadata_by_rule(child, role) and left.is_first(child):
-            found.add("by_rule", f"application: {child.attributes[NAME].removeprefix('text:')}")
+            found.add(
+                "by_rule",
+                f"application: {child.attributes[NAME].removeprefix('text:')}",
+            )
             left.take_alike(child)
         elif _is_of_protection(child, package):
             found.add("protection", f"<{child.name}> was added{_named(child)}")
@@ -487,7 +515,9 @@ def _compare_components(
             found.add("changes", f"<{child.name}> was added{_named(child)}")
     for child in left.elements():
         if instant and _is_of_other_split(child, role):
-            found.add("by_rule", f"<{child.name}> of a feature on demand{_named(child)}")
+            found.add(
+                "by_rule", f"<{child.name}> of a feature on demand{_named(child)}"
+            )
         else:
             found.add("changes", f"<{child.name}> was removed{_named(child)}")
     if _are_reordered(served.children, built.children):

@@ -160,10 +160,14 @@ def compare_table(
     difference = comparison.difference
     for served in table.packages:
         if not _is_built_package(served, package, built):
-            difference.add(f"the package {served.name[:100]} (0x{served.id:02x}) was added")
+            difference.add(
+                f"the package {served.name[:100]} (0x{served.id:02x}) was added"
+            )
     for library in table.libraries:
         if not _is_built_library(library, built):
-            difference.add(f"the library {library.name[:100]} (0x{library.id:02x}) was added")
+            difference.add(
+                f"the library {library.name[:100]} (0x{library.id:02x}) was added"
+            )
     return difference
 
 
@@ -219,7 +223,11 @@ class _TableComparison:
     def _is_same(self, value: TableValue, table: BuiltTable, place: int) -> bool:
         """Return whether a value says the same as the one at a place of the bundle's table."""
         file = table.file(place)
-        if file is not None and value.text is not None and value.text.startswith("res/"):
+        if (
+            file is not None
+            and value.text is not None
+            and value.text.startswith("res/")
+        ):
             # A file may have another path; its content decides.
             self.difference.files.setdefault(value.text, set()).add(file)
             return True
@@ -243,8 +251,12 @@ class _TableComparison:
         return True
 
 
-def _is_built_package(served: Package, package: str, built: Sequence[BuiltTable]) -> bool:
-    names = [table.packages[served.id] for table in built if served.id in table.packages]
+def _is_built_package(
+    served: Package, package: str, built: Sequence[BuiltTable]
+) -> bool:
+    names = [
+        table.packages[served.id] for table in built if served.id in table.packages
+    ]
     if not names and served.id == _APP_PACKAGE:
         # made for a module that has no resources (bundletool, ResourceInjector)
         names = [package]
@@ -320,7 +332,9 @@ def lacking_values(table: BuiltTable, seen: bytearray, given: Given) -> Lacking:
         resource, configuration = table.at(place)
         group = resource, without_density(configuration)
         kind, name = table.name(resource) or ("", "")
-        if _is_needed(kind, configuration, groups[group], given, is_present=group in present):
+        if _is_needed(
+            kind, configuration, groups[group], given, is_present=group in present
+        ):
             missing_count += 1
             if len(missing) < _MAX_TOLD:
                 missing.append(f"{kind}/{name[:100]} ({describe(configuration)})")
@@ -340,7 +354,12 @@ def _groups(
 
 
 def _is_needed(
-    kind: str, configuration: bytes, alternatives: int, given: Given, *, is_present: bool
+    kind: str,
+    configuration: bytes,
+    alternatives: int,
+    given: Given,
+    *,
+    is_present: bool,
 ) -> bool:
     """Return whether a value should be there that is not: one of so many alternatives by density,
     of which another may be present.

@@ -30,8 +30,12 @@ V2 = 0x7109871A
 V3 = 0xF05368C0
 V3_1 = 0x1B93AD61
 _SCHEMES = (V3_1, V3, V2)  # a device uses the newest that it knows
-_MAX_PAIRS = 64  # signers, rotation, dependency info, padding: real files have fewer than ten
-_MAX_SIGNATURE = 1 << 16  # bytes: with a long chain of certificates it has a sixth of that
+_MAX_PAIRS = (
+    64  # signers, rotation, dependency info, padding: real files have fewer than ten
+)
+_MAX_SIGNATURE = (
+    1 << 16
+)  # bytes: with a long chain of certificates it has a sixth of that
 _MAX_SIGNERS = 10  # as many as Android's own verifier accepts
 _MAX_SUBJECT = 200  # characters of a name that people are shown
 # Everything that cryptography is known to raise for a damaged signature.
@@ -139,7 +143,9 @@ def _signers_of_jar(archive: Archive) -> Iterator[bytes]:
 
 def _signature_blocks(archive: Archive) -> list[str]:
     """Return the PKCS #7 blocks that have a signature file of the same name in any case, sorted."""
-    names = {name.upper(): name for name in archive.members if JAR_SIGNATURE.fullmatch(name)}
+    names = {
+        name.upper(): name for name in archive.members if JAR_SIGNATURE.fullmatch(name)
+    }
     blocks: list[str] = []
     for upper_name in sorted(names):
         stem, _, ending = upper_name.rpartition(".")

@@ -18,7 +18,9 @@ _HEADER = struct.Struct("<2HI5I")  # chunk; strings, styles, flags, where both b
 _SPAN = struct.Struct("<3I")  # name, first and last character
 _UTF8 = 1 << 8
 _END = 0xFFFFFFFF  # of the spans of one string
-_MAX_EXPANSION = 2  # times the size of the pool that its strings may have when all are decoded
+_MAX_EXPANSION = (
+    2  # times the size of the pool that its strings may have when all are decoded
+)
 _MIN_BUDGET = 4096  # characters
 
 
@@ -125,7 +127,9 @@ def _check_ends(chunk: bytes, header: Sequence[int]) -> None:
     end = size
     if styles:
         end = styles_at
-        if styles_at <= strings_at or chunk[-_SPAN.size :] != _SPAN.pack(_END, _END, _END):
+        if styles_at <= strings_at or chunk[-_SPAN.size :] != _SPAN.pack(
+            _END, _END, _END
+        ):
             raise ValueError(styles_at)
     width = 1 if flags & _UTF8 else 2
     # The last character, where what is behind a whole number of them does not count.

@@ -141,8 +141,12 @@ def _package(artifact: Artifact, given: tuple[str, ...]) -> str:
     manifest = inspected.manifest
     assert manifest, "`inspect` has read it"
     if given and manifest.package not in given:
-        what = f"is {', '.join(given)}, but {artifact.name} belongs to {manifest.package}."
-        raise InputError(Problem("package-name", what, "the artifact's own name, or nothing"))
+        what = (
+            f"is {', '.join(given)}, but {artifact.name} belongs to {manifest.package}."
+        )
+        raise InputError(
+            Problem("package-name", what, "the artifact's own name, or nothing")
+        )
     return manifest.package
 
 
@@ -178,7 +182,10 @@ def flow(jobs: Sequence[CheckJob], context: Context) -> Outcome:
         for row in report.rows:
             if row.result == "look at this":
                 context.warning(f"{report.package}: {row.what}: {row.detail}")
-    links = (("Users and permissions", USERS), (API, f"{gate.APIS}androidpublisher.googleapis.com"))
+    links = (
+        ("Users and permissions", USERS),
+        (API, f"{gate.APIS}androidpublisher.googleapis.com"),
+    )
     trouble = failed_login or _trouble(reports)
     return Outcome(_headline(jobs, reports), links, sections=(table,), trouble=trouble)
 
@@ -263,7 +270,9 @@ def _check(job: CheckJob, context: Context) -> list[Row]:
         _login(job),
         Row(API, "ok", "It is enabled in the account's project."),
         Row(
-            f"App {job.package}", "ok", "Google Play knows it, and the account is one of its users."
+            f"App {job.package}",
+            "ok",
+            "Google Play knows it, and the account is one of its users.",
         ),
         Row(VIEW_APP, "ok", "The releases could be read."),
     ]
@@ -281,7 +290,11 @@ def _refused(job: CheckJob, refusal: ApiError, why: str) -> list[Row]:
     app = f"App {job.package}"
     known = find(refusal)
     if known.code == "package-not-found":
-        return [_answers(), Row(app, "missing", _advice(refusal)), _unchecked(VIEW_APP, why)]
+        return [
+            _answers(),
+            Row(app, "missing", _advice(refusal)),
+            _unchecked(VIEW_APP, why),
+        ]
     if known.code == "permission-denied":
         detail = f"{_words(refusal)} Invite the account, and {_GRANT}."
         return [_answers(), _unchecked(app, why), Row(VIEW_APP, "missing", detail)]
@@ -290,7 +303,11 @@ def _refused(job: CheckJob, refusal: ApiError, why: str) -> list[Row]:
         detail = _advice(refusal)
         if known.code == "api-disabled":
             detail = f"{_words(refusal)} It then takes a few minutes."
-        return [Row(API, "missing", detail), _unchecked(app, why), _unchecked(VIEW_APP, why)]
+        return [
+            Row(API, "missing", detail),
+            _unchecked(app, why),
+            _unchecked(VIEW_APP, why),
+        ]
     raise explained(refusal)
 
 
@@ -470,7 +487,9 @@ def _vitals(job: CheckJob, context: Context) -> Row:
         if known.permission or refusal.status == 403:
             needed = f"“{VIEW_APP}” and “{gate.VIEW_QUALITY}”"
             return Row(VITALS, "missing", f"The account needs {needed}: {_GRANT}.")
-        return _unchecked(VITALS, sentence(f"Google says: {refusal.message or refusal.what}"))
+        return _unchecked(
+            VITALS, sentence(f"Google says: {refusal.message or refusal.what}")
+        )
     except (TemporaryError, ServiceError) as error:
         return _unchecked(VITALS, error.what)
     return Row(VITALS, "ok", "The Reporting API answers, for `halt-above`.")

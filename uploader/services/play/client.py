@@ -92,11 +92,15 @@ class Edit:
         `closing` as in `Call`: it is sent even after a signal.
         """
         what = f"the deletion of edit {self.id}"
-        self._call("DELETE", "", what, may_be_empty=True, gives_up=True, closing=closing)
+        self._call(
+            "DELETE", "", what, may_be_empty=True, gives_up=True, closing=closing
+        )
 
     def validate(self) -> None:
         """Ask Google Play to check the edit without committing it."""
-        self._call("POST", ":validate", f"the validation of edit {self.id}", promised=("id",))
+        self._call(
+            "POST", ":validate", f"the validation of edit {self.id}", promised=("id",)
+        )
 
     def commit(self, *, review_by_hand: bool, cancel_review: bool) -> None:
         """Commit the edit. Whether a commit whose response is lost has happened is not tried out:
@@ -106,7 +110,9 @@ class Edit:
         withdraws those that are in review. Raises ProtocolError for an answer that does not name
         the edit, as one of a proxy would not.
         """
-        in_review = "CANCEL_IN_REVIEW_AND_SUBMIT" if cancel_review else "ERROR_IF_IN_REVIEW"
+        in_review = (
+            "CANCEL_IN_REVIEW_AND_SUBMIT" if cancel_review else "ERROR_IF_IN_REVIEW"
+        )
         query = [("changesInReviewBehavior", in_review)]
         if review_by_hand:
             # Left out rather than false: Google's refusal says that it "must not be set".
@@ -120,9 +126,13 @@ class Edit:
             idempotent=False,
         )
         if response.get("id") != self.id:
-            raise ProtocolError(f"The answer to the commit of edit {self.id} does not name it.")
+            raise ProtocolError(
+                f"The answer to the commit of edit {self.id} does not name it."
+            )
 
-    def listed(self, resource: Literal["bundles", "apks", "tracks", "listings"]) -> Entries:
+    def listed(
+        self, resource: Literal["bundles", "apks", "tracks", "listings"]
+    ) -> Entries:
         """Return all of one kind: artifacts with their digests, tracks with their releases, store
         texts by language.
 
@@ -138,7 +148,9 @@ class Edit:
         """Return the app's details, its default language among them."""
         # Every app has one of these.
         promised = ("defaultLanguage", "contactEmail", "contactWebsite", "contactPhone")
-        return self._call("GET", "/details", "the details of the app", promised=promised)
+        return self._call(
+            "GET", "/details", "the details of the app", promised=promised
+        )
 
     def artifacts(self, kind: ArtifactKind) -> tuple[ListedArtifact, ...]:
         """Return the bundles, or the APKs, that the edit has."""
@@ -208,7 +220,9 @@ class Edit:
     def change_listing(self, language: str, texts: Mapping[str, str]) -> None:
         """Change these texts of a language, and leave its others as they are."""
         what = f"the update of the {language} listing"
-        self._change("PATCH", _path("listings", language), what, dict(texts), promised=_NAMED)
+        self._change(
+            "PATCH", _path("listings", language), what, dict(texts), promised=_NAMED
+        )
 
     def images(
         self, language: str, kind: str, *, ask_twice: bool = True
@@ -264,7 +278,9 @@ class Edit:
     ) -> FileResult:
         """Add a file to a version; a second upload replaces the first."""
         method, parameter, value = _SUPPLEMENTARY[kind]
-        endpoint = self._endpoint(method, apkVersionCode=str(code), **{parameter: value})
+        endpoint = self._endpoint(
+            method, apkVersionCode=str(code), **{parameter: value}
+        )
         endpoint = replace(endpoint, idempotent=True)
         upload = Upload(
             endpoint,
@@ -295,13 +311,17 @@ class Edit:
 
     @property
     def _root(self) -> str:
-        return expand(_EDITS + "/{editId}", {"packageName": self.package, "editId": self.id})
+        return expand(
+            _EDITS + "/{editId}", {"packageName": self.package, "editId": self.id}
+        )
 
     def _call(
         self, method: str, path: str, what: str, json: Json | None = None, **more: Any
     ) -> dict[str, Json]:
         """Make one request below the edit; `more` are other fields of the `Call`."""
-        call = Call(method, ROOT, self._root + path, json=json, what=what, retry_on=conflict)
+        call = Call(
+            method, ROOT, self._root + path, json=json, what=what, retry_on=conflict
+        )
         return self.context.call(replace(call, **more))
 
     def _change(
@@ -313,7 +333,9 @@ class Edit:
     def _endpoint(self, resource: str, **values: str) -> Endpoint:
         method = _find(f"androidpublisher.edits.{resource}.upload")
         assert method, "the catalogue has it"
-        return method.endpoint({"packageName": self.package, "editId": self.id, **values})
+        return method.endpoint(
+            {"packageName": self.package, "editId": self.id, **values}
+        )
 
 
 def _track(entry: Mapping[str, Any]) -> Track:

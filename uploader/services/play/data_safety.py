@@ -40,7 +40,9 @@ _SHOWN = 5  # problems of one file
 _ACCEPTED = "the CSV file that the Play Console exports (App content > Data safety > Export to CSV)"
 
 
-def prepare(inputs: CommonInputs, files: Artifacts, packages: tuple[str, ...]) -> Prepared:
+def prepare(
+    inputs: CommonInputs, files: Artifacts, packages: tuple[str, ...]
+) -> Prepared:
     """Read and check the form. Raises InputError with every problem."""
     problems = Problems()
     package = batch.one_app(packages, problems)
@@ -57,10 +59,18 @@ def prepare(inputs: CommonInputs, files: Artifacts, packages: tuple[str, ...]) -
     return Prepared((f"Send {what}",), (SCOPE,), flow, apps={package: ()})
 
 
-def _flow(package: str, text: str, answers: int, rehearsal: bool, context: Context) -> Outcome:
+def _flow(
+    package: str, text: str, answers: int, rehearsal: bool, context: Context
+) -> Outcome:
     """Send the form in one request, which may be repeated: the form replaces the one before."""
     path = expand(_PATH, {"package": package})
-    call = Call("POST", client.ROOT, path, json={"safetyLabels": text}, what="the data safety form")
+    call = Call(
+        "POST",
+        client.ROOT,
+        path,
+        json={"safetyLabels": text},
+        what="the data safety form",
+    )
     with explained_refusals():
         context.call(call)
     if not rehearsal:
@@ -68,7 +78,9 @@ def _flow(package: str, text: str, answers: int, rehearsal: bool, context: Conte
             "Google Play has accepted the data safety form. It goes live once Google has reviewed "
             "it."
         )
-    return Outcome(f"The data safety form of {package} was sent, with {plural(answers, 'answer')}.")
+    return Outcome(
+        f"The data safety form of {package} was sent, with {plural(answers, 'answer')}."
+    )
 
 
 def _read(file: Artifact) -> tuple[str, int]:
@@ -78,7 +90,9 @@ def _read(file: Artifact) -> tuple[str, int]:
     if file.size is None:
         raise _wrong_form(f"{file.name} is a stream.")
     if file.size > _MAX_SIZE:
-        raise _wrong_form(f"{file.name} has {file.size:,} bytes, more than any data safety form.")
+        raise _wrong_form(
+            f"{file.name} has {file.size:,} bytes, more than any data safety form."
+        )
     with file.reader() as opened:
         data = opened.read(_MAX_SIZE + 1)
     try:
@@ -91,7 +105,9 @@ def _read(file: Artifact) -> tuple[str, int]:
     except csv.Error as error:
         raise _wrong_form(f"{file.name} is not a CSV file: {error}.") from None
     if not rows or tuple(rows[0][1]) != _HEADER:
-        raise _wrong_form(f"{file.name} does not begin with the header row {','.join(_HEADER)}.")
+        raise _wrong_form(
+            f"{file.name} does not begin with the header row {','.join(_HEADER)}."
+        )
     return text, _count_answers(file.name, rows[1:])
 
 

@@ -106,7 +106,9 @@ CHANGED_OUTSIDE = re.compile(
     r"change was made to the application outside of this edit", re.IGNORECASE
 )
 """Google's words for an edit that others' changes have invalidated: it was not committed."""
-COMMITTED = re.compile(r"edit has already been (successfully )?committed", re.IGNORECASE)
+COMMITTED = re.compile(
+    r"edit has already been (successfully )?committed", re.IGNORECASE
+)
 MAX_TURNS = 2  # commits the other way about the review, after the first
 # raised on what is no record
 _UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, ProtocolError)
@@ -148,7 +150,9 @@ class Event(Enum):
     FOUND_OPEN = "the edit says that it is open"
     FOUND_COMMITTED = "the edit says that it was committed"
     CLOSED = "the edit is gone"
-    CLOSED_UNCOMMITTED = "others changed the app, which closed the edit before it was committed"
+    CLOSED_UNCOMMITTED = (
+        "others changed the app, which closed the edit before it was committed"
+    )
     SEEN_LIVE = "what the replaced edit changed is live"
     NOT_SEEN = "what the replaced edit changed is not live"
     DELETE = "the edit is about to be deleted"
@@ -190,7 +194,11 @@ _RULES: Mapping[Stage, tuple[_Rule, ...]] = {
         _Rule((_NONE, _UNKNOWN, _HAPPENED), (Event.DELETE,), Stage.DELETED),
     ),
     Stage.CHANGED: (
-        _Rule((_NONE, _DID_NOT), (Event.CHANGE, Event.FOUND_OPEN, Event.RECALL), Stage.CHANGED),
+        _Rule(
+            (_NONE, _DID_NOT),
+            (Event.CHANGE, Event.FOUND_OPEN, Event.RECALL),
+            Stage.CHANGED,
+        ),
         _Rule((_NONE, _DID_NOT), (Event.SEND_COMMIT,), Stage.COMMITTING),
         _Rule((_NONE, _DID_NOT), (Event.FOUND_COMMITTED,), Stage.GONE, _UNKNOWN),
         _Rule((_NONE, _DID_NOT), (Event.CLOSED_UNCOMMITTED,), Stage.GONE, _NONE),
@@ -207,7 +215,9 @@ _RULES: Mapping[Stage, tuple[_Rule, ...]] = {
         _Rule((_NONE, _DID_NOT, _UNKNOWN), (Event.RECALL,), Stage.COMMITTING, _UNKNOWN),
         _Rule((_UNKNOWN,), (Event.FOUND_OPEN,), Stage.CHANGED, _DID_NOT),
         _Rule((_UNKNOWN,), (Event.FOUND_COMMITTED,), Stage.COMMITTED, _HAPPENED),
-        _Rule((_NONE, _DID_NOT, _UNKNOWN), (Event.CLOSED_UNCOMMITTED,), Stage.GONE, _NONE),
+        _Rule(
+            (_NONE, _DID_NOT, _UNKNOWN), (Event.CLOSED_UNCOMMITTED,), Stage.GONE, _NONE
+        ),
         _Rule((_NONE,), (Event.CLOSED,), Stage.GONE, _NONE),
         _Rule((_DID_NOT, _UNKNOWN), (Event.CLOSED,), Stage.GONE, _UNKNOWN),
     ),
@@ -273,7 +283,12 @@ class EditState:
     @property
     def open(self) -> bool:
         """Whether the edit may be open, as far as anybody knows."""
-        return self.stage in (Stage.CLEAN, Stage.CHANGED, Stage.COMMITTING, Stage.REFUSED)
+        return self.stage in (
+            Stage.CLEAN,
+            Stage.CHANGED,
+            Stage.COMMITTING,
+            Stage.REFUSED,
+        )
 
     @property
     def in_doubt(self) -> bool:
@@ -371,7 +386,9 @@ class ReleaseEdit:
     language: str = ""
     missing: set[str] = field(default_factory=set)
     # guards the record: parts of a release write to it at the same time
-    _lock: threading.RLock = field(default_factory=threading.RLock, repr=False, compare=False)
+    _lock: threading.RLock = field(
+        default_factory=threading.RLock, repr=False, compare=False
+    )
 
     @property
     def id(self) -> str:
@@ -442,7 +459,9 @@ class ReleaseEdit:
         self._tell_missing(self.changes)
         if shared_id:
             raise gone(shared_id, "what this run put into it is not live")
-        _take_back(self, "Uploaded, then lost with the edit, whose commit did not happen.")
+        _take_back(
+            self, "Uploaded, then lost with the edit, whose commit did not happen."
+        )
         self.record = EditRecord()
 
     def changing(self, purpose: str) -> None:
@@ -527,10 +546,15 @@ class ReleaseEdit:
             "by_hand": self.record.by_hand,
         }
         if self.begun.releases:
-            begun = {track: release.to_json() for track, release in self.begun.releases.items()}
+            begun = {
+                track: release.to_json()
+                for track, release in self.begun.releases.items()
+            }
             record["begun"] = {"wish": self.job.wish, "releases": begun}
         if self.job.replace_rollout:
-            rollouts = {track: sorted(codes) for track, codes in self.begun.rollouts.items()}
+            rollouts = {
+                track: sorted(codes) for track, codes in self.begun.rollouts.items()
+            }
             record["rollouts"] = {"wish": self.job.wish, "version codes": rollouts}
         if self.previous.surely_committed:
             record["surely committed"] = True
@@ -585,7 +609,9 @@ def recalled(job: ReleaseJob, context: Context) -> ReleaseEdit | None:
 
 
 def _recalled_changes(record: Mapping[str, Any]) -> EditRecord:
-    changes = {str(purpose): str(digest) for purpose, digest in record["changes"].items()}
+    changes = {
+        str(purpose): str(digest) for purpose, digest in record["changes"].items()
+    }
     return EditRecord(
         changes=changes,
         before=_tracks(record["before"]),
@@ -627,7 +653,8 @@ def _rollouts(job: ReleaseJob, record: Mapping[str, Any]) -> dict[str, frozenset
     if begun.get("wish") != job.wish:
         return {}
     return {
-        str(track): frozenset(map(str, codes)) for track, codes in begun["version codes"].items()
+        str(track): frozenset(map(str, codes))
+        for track, codes in begun["version codes"].items()
     }
 
 
@@ -637,7 +664,9 @@ def _recalled_state(record: Mapping[str, Any]) -> EditState:
     return EditState(True, stage, commit).after(Event.RECALL)
 
 
-def perhaps_committed(jobs: Sequence[ReleaseJob], recall: Callable[[str], str | None]) -> str:
+def perhaps_committed(
+    jobs: Sequence[ReleaseJob], recall: Callable[[str], str | None]
+) -> str:
     """Return which apps a commit of an earlier run may have published, empty where there is none.
 
     It is for a run that can't log in, and so can't look.
@@ -663,7 +692,9 @@ def _tracks_as_json(tracks: Mapping[str, Releases]) -> dict[str, list[dict[str, 
 
 
 def _tracks(record: Mapping[str, Any]) -> dict[str, Releases]:
-    return {str(track): releases({"releases": entry}) for track, entry in record.items()}
+    return {
+        str(track): releases({"releases": entry}) for track, entry in record.items()
+    }
 
 
 def opened(job: ReleaseJob, context: Context) -> ReleaseEdit:
@@ -756,7 +787,9 @@ def blaming_the_input(refused: ApiError) -> ApiError:
     )
 
 
-def inserted(job: ReleaseJob, context: Context, lost: ReleaseEdit | None = None) -> ReleaseEdit:
+def inserted(
+    job: ReleaseJob, context: Context, lost: ReleaseEdit | None = None
+) -> ReleaseEdit:
     """Open a fresh edit, perhaps in place of a lost one.
 
     The changes of the lost edit are remembered only while a commit is in doubt.
@@ -869,14 +902,20 @@ def settle(edit: ReleaseEdit, error: Exception, *, keep: bool = False) -> Except
     state = edit.state
     if state.stage is Stage.DELETED:
         return error  # its deletion said what became of it
-    passes = isinstance(error, (TemporaryError, Interrupted)) and state.stage is not Stage.GONE
+    passes = (
+        isinstance(error, (TemporaryError, Interrupted))
+        and state.stage is not Stage.GONE
+    )
     if passes or (keep and state.stage is Stage.CHANGED):
         context.info(_why_kept(edit))
     elif state.open:
         _settle_open(edit, error)
     else:
         error = _settle_closed(edit, error)
-    perhaps_live = edit.state.commit in (CommitKnowledge.UNKNOWN, CommitKnowledge.HAPPENED)
+    perhaps_live = edit.state.commit in (
+        CommitKnowledge.UNKNOWN,
+        CommitKnowledge.HAPPENED,
+    )
     if perhaps_live and not edit.state.open:
         edit.remember()  # that there was a commit, so that the next run does not send it again
     if edit.state.in_doubt and job.commits:
@@ -935,7 +974,9 @@ def lost(edit: ReleaseEdit, error: BaseException) -> None:
         _discarded(edit, what, error)
 
 
-def _discarded(edit: ReleaseEdit, what: str, error: BaseException, *outputs: str) -> None:
+def _discarded(
+    edit: ReleaseEdit, what: str, error: BaseException, *outputs: str
+) -> None:
     """Mark this run's uploads as discarded because of an error, and take back outputs."""
     why = "the program itself failed."
     if isinstance(error, UploaderError):
@@ -951,7 +992,9 @@ def _take_back(edit: ReleaseEdit, why: str, *outputs: str) -> None:
     for artifact, code in zip(edit.job.artifacts, edit.job.codes, strict=True):
         if f"artifact:{code}" in edit.uncommitted:
             uploaded.add(artifact.name)
-    edit.context.discarded(why, frozenset(uploaded), ("version-code", "version-codes", *outputs))
+    edit.context.discarded(
+        why, frozenset(uploaded), ("version-code", "version-codes", *outputs)
+    )
 
 
 def _why_kept(edit: ReleaseEdit) -> str:
@@ -1019,7 +1062,9 @@ def discard(edit: ReleaseEdit) -> None:
     edit.forget()
 
 
-def _may_be_live(edit: ReleaseEdit, before: EditState, failure: UploaderError | None) -> bool:
+def _may_be_live(
+    edit: ReleaseEdit, before: EditState, failure: UploaderError | None
+) -> bool:
     """Whether the changes of an edit may be live after its deletion, which may have failed."""
     if failure is not None and before.in_doubt:
         return True
@@ -1030,7 +1075,9 @@ def _may_be_live(edit: ReleaseEdit, before: EditState, failure: UploaderError | 
     return not _any_shown(edit.changes)
 
 
-def _delete(edit: Edit, context: Context, *, closing: bool = False) -> UploaderError | None:
+def _delete(
+    edit: Edit, context: Context, *, closing: bool = False
+) -> UploaderError | None:
     """Delete an edit, and return what the deletion failed with."""
     try:
         edit.delete(closing=closing)
@@ -1051,7 +1098,9 @@ def _delete(edit: Edit, context: Context, *, closing: bool = False) -> UploaderE
 def _tell_undeleted(edit: Edit, refused: ApiError, context: Context) -> None:
     """Log what became of an edit whose deletion was refused."""
     if COMMITTED.search(refused.message):
-        context.warning(f"Edit {edit.id} is not deleted: it is committed, by another job.")
+        context.warning(
+            f"Edit {edit.id} is not deleted: it is committed, by another job."
+        )
     elif find(refused) is EDIT_GONE:
         context.info(f"Edit {edit.id} is gone.")
     elif refused.status in (404, 410):
@@ -1096,7 +1145,9 @@ def commit(edit: ReleaseEdit) -> bool:
         refusals += 1
         edit.apply(Event.COMMIT_REFUSED)
         edit.remember()
-        if refusals > MAX_TURNS or not _asks_for_opposite(edit.job, error, by_hand=by_hand):
+        if refusals > MAX_TURNS or not _asks_for_opposite(
+            edit.job, error, by_hand=by_hand
+        ):
             raise _with_edit(edit, error)
         by_hand = not by_hand
         what = error.what.rstrip(".")
@@ -1105,7 +1156,9 @@ def commit(edit: ReleaseEdit) -> bool:
         )
 
 
-def _asks_for_opposite(job: ReleaseJob, refused: UploaderError, *, by_hand: bool) -> bool:
+def _asks_for_opposite(
+    job: ReleaseJob, refused: UploaderError, *, by_hand: bool
+) -> bool:
     """Whether Google demands the opposite review setting, and the job leaves that open."""
     if job.not_sent_for_review != "auto" or not isinstance(refused, ApiError):
         return False
@@ -1135,13 +1188,17 @@ def _send_commit(
 
 def _denies(error: UploaderError) -> bool:
     """Whether the error is a 404 or 410 whose words are not about an edit."""
-    return isinstance(error, ApiError) and error.status in (404, 410) and find(error) is OTHER
+    if not isinstance(error, ApiError):
+        return False
+    return error.status in (404, 410) and find(error) is OTHER
 
 
 def _has_happened(edit: ReleaseEdit, lost: UploaderError, waits: Backoff) -> bool:
     """Wait, then ask the edit whether it is committed. Raises ReleaseRefused where it is gone."""
     edit.apply(Event.RESPONSE_LOST)
-    edit.context.warning(f"{sentence(lost.what)} Checking whether edit {edit.id} is committed.")
+    edit.context.warning(
+        f"{sentence(lost.what)} Checking whether edit {edit.id} is committed."
+    )
     waits.wait(f"the commit of edit {edit.id} was not answered")
     look(edit)
     if edit.state.stage is Stage.GONE:
@@ -1216,7 +1273,9 @@ def _permissions_to_commit(job: ReleaseJob) -> str:
     )
 
 
-def gone(name: str, outcome: str = "it is not known whether it was committed") -> ReleaseRefused:
+def gone(
+    name: str, outcome: str = "it is not known whether it was committed"
+) -> ReleaseRefused:
     """Return the error for an edit that is gone after its commit was not answered.
 
     `outcome` says what is known about that commit.

@@ -58,14 +58,21 @@ NAMES: Mapping[Metric, str] = {
     "crash-rate": "user-perceived crash rate",
     "anr-rate": "user-perceived ANR rate",
 }
-_SHORT_NAMES: Mapping[Metric, str] = {"crash-rate": "crash rate", "anr-rate": "ANR rate"}
+_SHORT_NAMES: Mapping[Metric, str] = {
+    "crash-rate": "crash rate",
+    "anr-rate": "ANR rate",
+}
 _SETS: Mapping[Metric, tuple[str, str]] = {
     "crash-rate": ("crashRateMetricSet", "userPerceivedCrashRate"),
     "anr-rate": ("anrRateMetricSet", "userPerceivedAnrRate"),
 }
 
-Line: TypeAlias = tuple[str, tuple[float, ...]]  # of a chart: its name, and a value for each day
-Finding = Literal["below", "above", "surely above", "too few users", "nothing to compare with"]
+Line: TypeAlias = tuple[
+    str, tuple[float, ...]
+]  # of a chart: its name, and a value for each day
+Finding = Literal[
+    "below", "above", "surely above", "too few users", "nothing to compare with"
+]
 Ruling = Literal["pass", "hold", "halt"]
 
 
@@ -186,7 +193,9 @@ def measure(context: Context, package: str, gate: Gate) -> dict[Metric, Answer]:
     return dict(zip(reads, measured, strict=True))
 
 
-def _measured_or_why_not(context: Context, package: str, metric: Metric, days: int) -> Answer:
+def _measured_or_why_not(
+    context: Context, package: str, metric: Metric, days: int
+) -> Answer:
     try:
         return _measured(context, package, metric, days)
     except ApiError as refusal:
@@ -247,7 +256,9 @@ def _measured(context: Context, package: str, metric: Metric, days: int) -> Meas
         if not token:
             return end, tuple(measurements)
         query = {**query, "pageToken": str(token)}
-    raise ProtocolError(f"The Reporting API returned more than {MAX_PAGES} pages of the {metric}.")
+    raise ProtocolError(
+        f"The Reporting API returned more than {MAX_PAGES} pages of the {metric}."
+    )
 
 
 def look(context: Context, package: str, metric: Metric) -> None:
@@ -265,7 +276,9 @@ def _path(package: str, metric: Metric) -> str:
 def _newest_end(context: Context, path: str, metric: Metric) -> date:
     """Return the day before which the daily data of a metric end."""
     what = f"the freshness of the {metric}"
-    response = context.call(Call("GET", ROOT, path, what=what, promised=("freshnessInfo",)))
+    response = context.call(
+        Call("GET", ROOT, path, what=what, promised=("freshnessInfo",))
+    )
     info = response.get("freshnessInfo") or {}
     for freshness in entries(info, "freshnesses"):
         if freshness.get("aggregationPeriod") == "DAILY":
@@ -289,7 +302,9 @@ def _date(value: object) -> date:
         with suppress(LookupError, TypeError, ValueError, OverflowError):
             day = date(value["year"], value["month"], value["day"])
     if day < ANDROID:  # nor may the days before it leave the calendar
-        raise ProtocolError("The Reporting API returned a time in an undocumented format.")
+        raise ProtocolError(
+            "The Reporting API returned a time in an undocumented format."
+        )
     return day
 
 
@@ -379,7 +394,9 @@ def judge(
             briefs += judgement.briefs
             deciding += judgement.deciding
     reasons = dict.fromkeys([*_reasons(deciding, ruling), *others])
-    return Judgement(ruling, tuple(reasons), tuple(judged), tuple(briefs), tuple(deciding))
+    return Judgement(
+        ruling, tuple(reasons), tuple(judged), tuple(briefs), tuple(deciding)
+    )
 
 
 def _reasons(deciding: Iterable[Judged], ruling: Ruling) -> Iterator[str]:
@@ -410,7 +427,9 @@ def wilson(rate: float, users: int) -> tuple[float, float]:
     """
     spread = Z * Z / users
     middle = (rate + spread / 2) / (1 + spread)
-    half = Z / (1 + spread) * math.sqrt(rate * (1 - rate) / users + spread / (4 * users))
+    half = (
+        Z / (1 + spread) * math.sqrt(rate * (1 - rate) / users + spread / (4 * users))
+    )
     # At its ends the interval is exact, where rounding would leave a trace of a crash that nobody
     # saw.
     lower = 0.0
@@ -434,7 +453,9 @@ def _judge(
     metric = limit.metric
     if isinstance(measured, Refused):
         reason = f"the gate is not working: {measured.why}"
-        return Judgement("hold", (reason,), briefs=(f"the gate is not working: {measured.brief}",))
+        return Judgement(
+            "hold", (reason,), briefs=(f"the gate is not working: {measured.brief}",)
+        )
     if isinstance(measured, str):
         return _hold_as_unknown(metric, measured)
     end, measurements = measured
@@ -474,7 +495,9 @@ def _hold_by_age(gate: Gate, metric: Metric, now: float, end: date) -> Judgement
     midnight = datetime(end.year, end.month, end.day, tzinfo=timezone.utc).timestamp()
     age = now - midnight - DAY_ENDS
     if age < 0:
-        return _hold_as_unknown(metric, f"Google dates its newest data in the future, {end}.")
+        return _hold_as_unknown(
+            metric, f"Google dates its newest data in the future, {end}."
+        )
     if age <= gate.max_age:
         return None
     hours = f"{gate.max_age / 3600:g} hours"
@@ -517,10 +540,14 @@ def _others_on(day: date, compared: Iterable[Measurement]) -> _Others | None:
             weighted_upper += row.users * row.bounds[1]
     if not users:
         return None
-    return _Others(tuple(dict.fromkeys(codes)), weighted_rate / users, weighted_upper / users)
+    return _Others(
+        tuple(dict.fromkeys(codes)), weighted_rate / users, weighted_upper / users
+    )
 
 
-def _day(limit: Limit, row: Measurement, compared: Iterable[Measurement], min_users: int) -> Judged:
+def _day(
+    limit: Limit, row: Measurement, compared: Iterable[Measurement], min_users: int
+) -> Judged:
     """Return the finding for one version on one day."""
     if row.users < min_users:
         return Judged(limit, row, None, "too few users")
@@ -532,7 +559,9 @@ def _day(limit: Limit, row: Measurement, compared: Iterable[Measurement], min_us
         return Judged(limit, row, None, "nothing to compare with")
     bound = limit.value * others.rate
     surely = limit.value * max(others.rate, others.upper)
-    return Judged(limit, row, bound, _finding(row, bound, surely), others.rate, others.codes)
+    return Judged(
+        limit, row, bound, _finding(row, bound, surely), others.rate, others.codes
+    )
 
 
 def _finding(row: Measurement, bound: float, surely: float) -> Finding:
@@ -581,7 +610,9 @@ def _newest(judged: tuple[Judged, ...]) -> list[Judged]:
     return [day for day in days if day.row.day == newest[day.row.code]]
 
 
-def _why_not_judged(judged: tuple[Judged, ...], min_users: int, name: str) -> tuple[str, str]:
+def _why_not_judged(
+    judged: tuple[Judged, ...], min_users: int, name: str
+) -> tuple[str, str]:
     """Return why no day of any version could be judged, in a sentence and in a few words."""
     if not judged:
         reason = f"the {name} was not measured: too few users have this release."
@@ -589,11 +620,14 @@ def _why_not_judged(judged: tuple[Judged, ...], min_users: int, name: str) -> tu
     most = 0
     for day in judged:
         if day.finding == "nothing to compare with":
-            reason = f"there is no completed release whose {name} it could be compared with."
+            reason = (
+                f"there is no completed release whose {name} it could be compared with."
+            )
             return reason, "no completed release to compare it with"
         most = max(most, day.row.users)
     reason = (
-        f"the {name} was measured among at most {most:,} users a day, and {min_users:,} are needed."
+        f"the {name} was measured among at most {most:,} users a day, and "
+        f"{min_users:,} are needed."
     )
     return reason, f"too few users ({most:,} of {min_users:,})"
 
@@ -661,7 +695,9 @@ def _metrics(judged: Iterable[Judged]) -> list[Metric]:
     return [metric for metric in NAMES if metric in measured]
 
 
-def _by_day_and_version(judged: Iterable[Judged]) -> dict[tuple[date, str, int], list[Judged]]:
+def _by_day_and_version(
+    judged: Iterable[Judged],
+) -> dict[tuple[date, str, int], list[Judged]]:
     """Return the findings of each day and version; what Google reports twice has two entries."""
     rows: dict[tuple[Metric, date, str], list[Measurement]] = {}
     findings: dict[tuple[date, str, int], list[Judged]] = {}
@@ -683,7 +719,9 @@ def _users(judged: Judged) -> str:
     return f"{users} ({judged.share * 100:.2g} %)"
 
 
-def _cells(metric: Metric, limits: Sequence[Limit], days: Sequence[Judged]) -> list[str]:
+def _cells(
+    metric: Metric, limits: Sequence[Limit], days: Sequence[Judged]
+) -> list[str]:
     """Return what the table has of one metric on one day: the rate, and the finding for each of its
     limits.
     """
@@ -700,7 +738,11 @@ def _cells(metric: Metric, limits: Sequence[Limit], days: Sequence[Judged]) -> l
 
 def _in_a_cell(judged: Judged) -> str:
     """Return one finding for the table: `over (certain)`, and a relative limit as a rate."""
-    words = {"below": "ok", "above": "over (may be chance)", "surely above": "over (certain)"}
+    words = {
+        "below": "ok",
+        "above": "over (may be chance)",
+        "surely above": "over (certain)",
+    }
     finding = words.get(judged.finding, judged.finding)
     if judged.limit.relative and judged.bound is not None:
         return f"{finding}, limit {_percent(judged.bound)}"
@@ -764,7 +806,9 @@ def _certainty(metric: Metric, days: Sequence[Judged]) -> str:
     return f"The {name} of {worst.day:%d %b} is at least {least}, with 95 % confidence."
 
 
-def _lines_of_limits(days: Sequence[Judged], rows: Sequence[Measurement]) -> Iterator[Line]:
+def _lines_of_limits(
+    days: Sequence[Judged], rows: Sequence[Measurement]
+) -> Iterator[Line]:
     """Return a line for each limit, by its name."""
     bounds: dict[Limit, dict[Measurement, float | None]] = {}
     for day in days:
@@ -773,7 +817,9 @@ def _lines_of_limits(days: Sequence[Judged], rows: Sequence[Measurement]) -> Ite
         yield _limit_name(limit, days), _in_percent(list(map(by_row.get, rows)))
 
 
-def _line_of_others(days: Sequence[Judged], rows: Sequence[Measurement]) -> Iterator[Line]:
+def _line_of_others(
+    days: Sequence[Judged], rows: Sequence[Measurement]
+) -> Iterator[Line]:
     """Return a line for the rate of the versions that everybody has, where it is known."""
     rates: dict[Measurement, float | None] = {}
     for day in days:

@@ -19,7 +19,9 @@ from uploader.services.catalogue import expand
 from uploader.services.play.client import OTHER_ANSWERS, ROOT, entries
 from uploader.services.play.known_errors import OTHER, conflict, find
 
-MAX_APKS = 20_000  # of one version: thirty features in a hundred languages and six variants
+MAX_APKS = (
+    20_000  # of one version: thirty features in a hundred languages and six variants
+)
 SETTLED = 4  # looks that find the same list, after which no more APKs are expected
 _LIST = "/androidpublisher/v3/applications/{package}/generatedApks/{code}"
 _DOWNLOAD = _LIST + "/downloads/{download}:download"
@@ -71,7 +73,9 @@ class GeneratedApk:
             "universal": "universal.apk",
             "slice": f"{split}.apk",
         }
-        return f"unprotected {names[self.kind]}" if self.unprotected else names[self.kind]
+        return (
+            f"unprotected {names[self.kind]}" if self.unprotected else names[self.kind]
+        )
 
     @property
     def listed(self) -> ListedApk:
@@ -103,9 +107,15 @@ class SigningKey:
         """
         return any(apk.is_base and not apk.unprotected for apk in self.apks)
 
-    def of_kind(self, kind: ListedKind, *, unprotected: bool = False) -> list[GeneratedApk]:
+    def of_kind(
+        self, kind: ListedKind, *, unprotected: bool = False
+    ) -> list[GeneratedApk]:
         """The APKs of one kind, with automatic protection or without."""
-        return [apk for apk in self.apks if (apk.kind, apk.unprotected) == (kind, unprotected)]
+        return [
+            apk
+            for apk in self.apks
+            if (apk.kind, apk.unprotected) == (kind, unprotected)
+        ]
 
 
 def await_generated_apks(
@@ -203,7 +213,10 @@ def _apks(
         for entry in entries(key, name):
             texts = [entry.get(text, "") for text in _TEXTS]
             variant = entry.get("variantId", 0)
-            if not all(isinstance(text, str) for text in texts) or type(variant) is not int:
+            if (
+                not all(isinstance(text, str) for text in texts)
+                or type(variant) is not int
+            ):
                 raise _undocumented(place["code"])
             module = entry.get("moduleName", "")
             # "Empty for the main split of the base module"

@@ -90,8 +90,16 @@ def find(error: ApiError) -> KnownError:
     its reason.
     """
     words = error.message or error.what
-    by_words = (known for known in KNOWN_ERRORS if re.search(known.pattern, words, re.IGNORECASE))
-    by_reason = (known for known in KNOWN_ERRORS if error.reason and error.reason in known.reasons)
+    by_words = (
+        known
+        for known in KNOWN_ERRORS
+        if re.search(known.pattern, words, re.IGNORECASE)
+    )
+    by_reason = (
+        known
+        for known in KNOWN_ERRORS
+        if error.reason and error.reason in known.reasons
+    )
     return next(by_words, None) or next(by_reason, None) or OTHER
 
 
@@ -103,7 +111,9 @@ def needs_new_build(code: str) -> bool:
 def explained(error: ApiError) -> ApiError | CredentialsError:
     """The refusal with cause and hint; as a CredentialsError where the account is not permitted."""
     known = find(error)
-    what = error.what if error.message in error.what else f"{error.what} {error.message}"
+    what = (
+        error.what if error.message in error.what else f"{error.what} {error.message}"
+    )
     cause = error.cause or known.cause
     hint = error.hint or known.hint
     # A refusal of a commit is explained before its edit is told of, and comes here once more.
@@ -120,15 +130,21 @@ def explained_comparison(error: ApiError) -> ApiError | CredentialsError:
     """
     known = find(error)
     if known is OTHER and error.status != 403:
-        hint = error.hint or "Run again with `target: play-verify`, which uploads nothing."
+        hint = (
+            error.hint or "Run again with `target: play-verify`, which uploads nothing."
+        )
         # It has neither a cause nor a hint of its own.
-        refused = explained(error.with_advice(cause=error.cause or _NOT_COMPARED, hint=hint))
+        refused = explained(
+            error.with_advice(cause=error.cause or _NOT_COMPARED, hint=hint)
+        )
         return refused.with_advice(hint=hint)
     refused = explained(error)
     if error.status != 403 or refused.code not in (OTHER.code, "permission-denied"):
         return refused
     cause = _KNOWN["permission-denied"].cause
-    return CredentialsError(refused.what, cause=cause, hint=_MAY_COMPARE, code="permission-denied")
+    return CredentialsError(
+        refused.what, cause=cause, hint=_MAY_COMPARE, code="permission-denied"
+    )
 
 
 @contextmanager
@@ -156,5 +172,7 @@ def conflict(error: ApiError) -> str:
         return "Google Play has not processed all uploaded bundles yet."
     passes = error.status == 409 and find(error) is not EDIT_GONE
     return (
-        "Another job, or someone in the Play Console, is changing the same app." if passes else ""
+        "Another job, or someone in the Play Console, is changing the same app."
+        if passes
+        else ""
     )

@@ -29,7 +29,13 @@ from uploader.errors import (
     ReleaseRefused,
 )
 from uploader.files.android.limits import IMAGE_RULES, MAX_BYTES, MAX_SCREENSHOTS
-from uploader.files.android.listing import IMAGE_ENDINGS, SINGLE, TEXTS, StoreFiles, image_ending
+from uploader.files.android.listing import (
+    IMAGE_ENDINGS,
+    SINGLE,
+    TEXTS,
+    StoreFiles,
+    image_ending,
+)
 from uploader.files.android.notes import is_language_name, normalised
 from uploader.files.artifacts import Artifact, Artifacts
 from uploader.files.destination import Destination
@@ -55,7 +61,11 @@ from uploader.services.play import (
     model,
 )
 from uploader.services.play.client import Edit
-from uploader.services.play.edit_lifecycle import ReleaseEdit, read_and_deleted, unfinished
+from uploader.services.play.edit_lifecycle import (
+    ReleaseEdit,
+    read_and_deleted,
+    unfinished,
+)
 from uploader.services.play.known_errors import explained
 from uploader.services.play.model import ListedImage, Release, Releases
 from uploader.services.play.plan import ImageChange, TextChange
@@ -68,7 +78,9 @@ _EDIT = (
     "`existing-edit-id` reads in that edit"
 )
 
-_IMAGES_ACCEPTED = "a folder that has the images, or `images-prune: everywhere` to remove them"
+_IMAGES_ACCEPTED = (
+    "a folder that has the images, or `images-prune: everywhere` to remove them"
+)
 
 Name: TypeAlias = tuple[str, str]  # language, image type
 Images: TypeAlias = Sequence[ListedImage]  # in the order in which they are shown
@@ -145,10 +157,15 @@ def compare(edit: ReleaseEdit, listing: StoreFiles) -> ListingDifference:
 
 
 def _read_places(
-    edit: ReleaseEdit, listing: StoreFiles, new_languages: Collection[str], names: Sequence[Name]
+    edit: ReleaseEdit,
+    listing: StoreFiles,
+    new_languages: Collection[str],
+    names: Sequence[Name],
 ) -> dict[Name, Images]:
     """Return the images of each place, as Google Play lists them."""
-    reads = [partial(_read_images, edit, listing, new_languages, name) for name in names]
+    reads = [
+        partial(_read_images, edit, listing, new_languages, name) for name in names
+    ]
     images = edit.context.together(reads)
     return dict(zip(names, images, strict=True))
 
@@ -172,7 +189,9 @@ def _without_places_beyond(
     return names
 
 
-def _text_changes(listing: StoreFiles, listed: Mapping[str, Mapping[str, Any]]) -> list[TextChange]:
+def _text_changes(
+    listing: StoreFiles, listed: Mapping[str, Mapping[str, Any]]
+) -> list[TextChange]:
     """Return the texts of the directory that differ from those on Google Play."""
     changes = []
     for language, texts in listing.texts.items():
@@ -184,7 +203,9 @@ def _text_changes(listing: StoreFiles, listed: Mapping[str, Mapping[str, Any]]) 
     return changes
 
 
-def _with_places_to_prune(names: Sequence[Name], languages: Iterable[str]) -> list[Name]:
+def _with_places_to_prune(
+    names: Sequence[Name], languages: Iterable[str]
+) -> list[Name]:
     """Return every place that may have something to prune, the directory's own first."""
     places = dict.fromkeys(names)  # an ordered set
     all_languages = [language for language, _ in names]
@@ -207,7 +228,9 @@ def _read_images(
     return edit.api.images(*name, ask_twice=not only_counted)
 
 
-def _keep_beyond(edit: ReleaseEdit, listing: StoreFiles, beyond: Mapping[Name, int]) -> None:
+def _keep_beyond(
+    edit: ReleaseEdit, listing: StoreFiles, beyond: Mapping[Name, int]
+) -> None:
     """Warn of the live images that stay because the directory has none in their place.
 
     `beyond` has the number of these images by place. Raises InputError where the images of the
@@ -267,7 +290,9 @@ def synchronise(edit: ReleaseEdit, difference: ListingDifference) -> None:
     The texts come first, since an image needs the listing of its language. Places whose images may
     not be as they were sent are listed again, and corrected until they are.
     """
-    write_texts = [partial(_write_texts, edit, difference, name) for name in difference.texts]
+    write_texts = [
+        partial(_write_texts, edit, difference, name) for name in difference.texts
+    ]
     edit.context.together(write_texts)
     for place in difference.places:
         for result in place.reused:
@@ -281,7 +306,9 @@ def synchronise(edit: ReleaseEdit, difference: ListingDifference) -> None:
         doubtful = unsettled
 
 
-def _write_texts(edit: ReleaseEdit, difference: ListingDifference, language: str) -> None:
+def _write_texts(
+    edit: ReleaseEdit, difference: ListingDifference, language: str
+) -> None:
     """Create or change the listing of one language."""
     texts = difference.texts[language]
     edit.changing(edit.job.listing_purpose(edit.context.sha256))
@@ -507,15 +534,21 @@ def _unwanted(
     return [image for image in others if image.sha256 in digests]
 
 
-def _upload(edit: ReleaseEdit, name: Name, image: Artifact, digest: str, before: int) -> Upload:
+def _upload(
+    edit: ReleaseEdit, name: Name, image: Artifact, digest: str, before: int
+) -> Upload:
     """Return the upload of an image; `before` says how often the place has it already."""
-    search = Search(edit.api.list_of_images(*name), partial(_added, digest=digest, before=before))
+    search = Search(
+        edit.api.list_of_images(*name), partial(_added, digest=digest, before=before)
+    )
     return edit.api.image(*name, image, search)
 
 
 def _reused(image: Artifact, digest: str, live: ListedImage) -> FileResult:
     """Return the result of an image that is there already."""
-    return FileResult(image.name, image.size or 0, digest, live.id, live.json, reused=True)
+    return FileResult(
+        image.name, image.size or 0, digest, live.id, live.json, reused=True
+    )
 
 
 def _added(response: object, digest: str, before: int) -> Mapping[str, Any] | None:
@@ -528,7 +561,9 @@ def _added(response: object, digest: str, before: int) -> Mapping[str, Any] | No
     return None
 
 
-def _spots(edit: ReleaseEdit, name: Name, live: Images, digests: Sequence[str]) -> list[int | None]:
+def _spots(
+    edit: ReleaseEdit, name: Name, live: Images, digests: Sequence[str]
+) -> list[int | None]:
     """Return the position on Google Play of each image, None for one that has to be uploaded.
 
     An image that the directory has twice needs two positions. Google Play shows images in the order
@@ -573,7 +608,9 @@ def _count_in_order(spots: Sequence[int | None]) -> int:
     return len(spots)
 
 
-def prepare(inputs: ListingPullInputs, files: Artifacts, workspace: Workspace) -> Prepared:
+def prepare(
+    inputs: ListingPullInputs, files: Artifacts, workspace: Workspace
+) -> Prepared:
     """Check the inputs of a pull. Raises InputError with every problem."""
     problems = Problems()
     package = batch.one_app(inputs.package_name, problems)
@@ -583,12 +620,16 @@ def prepare(inputs: ListingPullInputs, files: Artifacts, workspace: Workspace) -
         problems.add("files", "a pull sends no files.", "no files")
     batch.require(problems, package_name=package, images_directory=folder)
     if notes == LAST_RELEASE:
-        problems.add("whats-new-directory", "names no folder.", "the folder to write to")
+        problems.add(
+            "whats-new-directory", "names no folder.", "the folder to write to"
+        )
     if not notes:
         notes = folder
     for name, path in (("images-directory", folder), ("whats-new-directory", notes)):
         if path:
-            problems.collect(Destination(workspace, name, f"{path}/en-US/title.txt").check)
+            problems.collect(
+                Destination(workspace, name, f"{path}/en-US/title.txt").check
+            )
     problems.raise_if_any()
     track = "".join(inputs.tracks[:1])
     edit = inputs.existing_edit_id
@@ -721,9 +762,13 @@ class Pull:
                 self._add_image(language, kind, image, f"{folder}/{kind}")
             return
         for number, image in enumerate(images[:MAX_SCREENSHOTS], 1):
-            self._add_image(language, kind, image, f"{folder}/{kind}/{number}_{language}")
+            self._add_image(
+                language, kind, image, f"{folder}/{kind}/{number}_{language}"
+            )
 
-    def _add_image(self, language: str, kind: str, image: ListedImage, path: str) -> None:
+    def _add_image(
+        self, language: str, kind: str, image: ListedImage, path: str
+    ) -> None:
         """Add the download of an image; the extension of its path follows from the content."""
         root = image_host(image.url)
         if not root:
@@ -787,7 +832,9 @@ class Pull:
         if not others:
             return
         names = _first_names(list(map(printable, sorted(others))))
-        context.warning(f"Not on Google Play, and left as it is: {names}. A push would send it.")
+        context.warning(
+            f"Not on Google Play, and left as it is: {names}. A push would send it."
+        )
 
     def _table(self) -> Section:
         """Return how many texts and images were pulled in each language."""
@@ -835,7 +882,9 @@ def _is_language(language: str, context: Context) -> bool:
     if is_language_name(language):
         return True
     shown = f"{printable(language)[:50]!r}"
-    context.warning(f"Google Play returned a text in {shown}, which is not a language; left out.")
+    context.warning(
+        f"Google Play returned a text in {shown}, which is not a language; left out."
+    )
     return False
 
 

@@ -76,12 +76,17 @@ class Release:
             _is_text(entry.get("name")),
         ]
         if not all(documented):
-            raise ProtocolError("Google Play returned a release in an undocumented format.")
+            raise ProtocolError(
+                "Google Play returned a release in an undocumented format."
+            )
         return cls(entry)
 
     @classmethod
     def of(
-        cls, version_codes: Iterable[str], status: str = "", user_fraction: float | None = None
+        cls,
+        version_codes: Iterable[str],
+        status: str = "",
+        user_fraction: float | None = None,
     ) -> Release:
         """Make a release of its version codes; without a status it has none."""
         release = cls().with_version_codes(version_codes)
@@ -232,7 +237,9 @@ class Release:
         """Return the release for these countries, as the input `countries` has them."""
         named = [country for country in countries if country != REST_OF_WORLD]
         rest = REST_OF_WORLD in countries
-        return self._with("countryTargeting", {"countries": named, "includeRestOfWorld": rest})
+        return self._with(
+            "countryTargeting", {"countries": named, "includeRestOfWorld": rest}
+        )
 
     def with_status_and_fraction_of(self, other: Release) -> Release:
         """Return the release with the status and the user fraction of another one, as far as that
@@ -265,7 +272,9 @@ class Release:
         if "versionCodes" in fields:
             fields["versionCodes"] = set(self.version_codes)
         if "releaseNotes" in fields:
-            fields["releaseNotes"] = {(language, normalised(text)) for language, text in self.notes}
+            fields["releaseNotes"] = {
+                (language, normalised(text)) for language, text in self.notes
+            }
         targeting = fields.get("countryTargeting")
         if isinstance(targeting, Mapping) and targeting.keys() <= _COUNTRY_TARGETING:
             fields["countryTargeting"] = set(self.countries)

@@ -296,7 +296,9 @@ def files_of(
                 yield _companion(companion, artifact, companion in published)
 
 
-def _companion(companion: SupplementaryFile, artifact: Artifact, is_published: bool) -> FileChange:
+def _companion(
+    companion: SupplementaryFile, artifact: Artifact, is_published: bool
+) -> FileChange:
     """Return the change for a file that goes with an artifact."""
     inside = companion.file == "bundle"
     if inside:
@@ -305,7 +307,9 @@ def _companion(companion: SupplementaryFile, artifact: Artifact, is_published: b
         name = companion.file.name
     else:
         name = f"version {companion.file}"
-    return FileChange(companion.kind, name, companion.version_code, is_published, inside=inside)
+    return FileChange(
+        companion.kind, name, companion.version_code, is_published, inside=inside
+    )
 
 
 def _releases(track: TrackChange, job: ReleaseJob) -> Iterator[ReleaseChange]:
@@ -336,8 +340,12 @@ def _fields(before: Release, after: Release) -> Iterator[TextChange]:
     name = after.name or before.name
     changes = [
         TextChange("", "name", before.name, name),
-        TextChange("", "priority", str(before.priority or ""), str(after.priority or "")),
-        TextChange("", "countries", ", ".join(before.countries), ", ".join(after.countries)),
+        TextChange(
+            "", "priority", str(before.priority or ""), str(after.priority or "")
+        ),
+        TextChange(
+            "", "countries", ", ".join(before.countries), ", ".join(after.countries)
+        ),
     ]
     notes = dict(before.notes)
     new_notes = dict(after.notes)
@@ -398,7 +406,9 @@ def _lines_of_track(track: TrackChange, job: ReleaseJob) -> Iterator[str]:
         yield f"      {remark(job, track)}"
 
 
-def _blocks(changes: Changes, review: Sequence[str]) -> Iterator[tuple[str, Sequence[str]]]:
+def _blocks(
+    changes: Changes, review: Sequence[str]
+) -> Iterator[tuple[str, Sequence[str]]]:
     """Return what changes beside the tracks: a title, and a line for each entry."""
     yield "Files", _lines_of_files(changes)
     yield "Left out of the release notes", _lines_of_notes_left_out(changes.job)
@@ -407,7 +417,10 @@ def _blocks(changes: Changes, review: Sequence[str]) -> Iterator[tuple[str, Sequ
     yield "Images", [*_removals(changes), *images]
     yield "Testers", _lines_of_testers(changes)
     yield "Who gets something else", changes.reach
-    yield OTHERS, [f"{other.sign} track {other.track}: {other}" for other in changes.others]
+    yield (
+        OTHERS,
+        [f"{other.sign} track {other.track}: {other}" for other in changes.others],
+    )
     yield "Review", review
     if changes.not_shown:
         yield "Not shown", [changes.not_shown]
@@ -462,7 +475,10 @@ def _notes_left_out(job: ReleaseJob) -> Iterator[tuple[tuple[str, ...], TextChan
         for note in job.notes_left_out.get(track, job.notes_left_out.get(None, ())):
             tracks_by_text.setdefault(note, []).append(track)
     for (language, text), tracks in tracks_by_text.items():
-        yield tuple(tracks), TextChange(language or "default language", "notes", "", text)
+        yield (
+            tuple(tracks),
+            TextChange(language or "default language", "notes", "", text),
+        )
 
 
 def _removals(changes: Changes) -> Iterator[str]:
@@ -503,11 +519,15 @@ def on_review(changes: Changes) -> list[str]:
     }
     in_review = "if other changes are in review, the commit fails"
     if changes.job.cancel_review:
-        in_review = "other changes that are in review are withdrawn and sent again with these"
+        in_review = (
+            "other changes that are in review are withdrawn and sent again with these"
+        )
     return [sent[changes.job.not_sent_for_review], in_review]
 
 
-def section(title: str, changes: Changes, review: Sequence[str] | None = None) -> Section:
+def section(
+    title: str, changes: Changes, review: Sequence[str] | None = None
+) -> Section:
     """The same lines for the summary, whose table of files has the artifacts."""
     if review is None:
         review = on_review(changes)
@@ -569,7 +589,9 @@ def _whole_plan(changes: Changes) -> dict[str, Any]:
     files = []
     for file in changes.files:
         entry = asdict(file)
-        del entry["edit"]  # a dry run has an edit of its own, so that no file is in a shared one
+        del entry[
+            "edit"
+        ]  # a dry run has an edit of its own, so that no file is in a shared one
         files.append(entry)
     notes_left_out = []
     for names, text in _notes_left_out(job):
@@ -578,7 +600,9 @@ def _whole_plan(changes: Changes) -> dict[str, Any]:
     listing = []
     for text in changes.texts:
         before_and_after = {"before": _text(text.before), "after": _text(text.after)}
-        listing.append({"language": text.language, "field": text.field, **before_and_after})
+        listing.append(
+            {"language": text.language, "field": text.field, **before_and_after}
+        )
     images = []
     for image in changes.images:
         entry = asdict(image)

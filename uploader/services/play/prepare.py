@@ -16,7 +16,11 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from uploader.errors import Problems
 from uploader.files.android import preflight
-from uploader.files.android.limits import MAX_RELEASE_NAME, MAX_RELEASE_NOTES, check_size
+from uploader.files.android.limits import (
+    MAX_RELEASE_NAME,
+    MAX_RELEASE_NOTES,
+    check_size,
+)
 from uploader.files.android.notes import (
     inline_notes,
     release_names,
@@ -26,7 +30,12 @@ from uploader.files.android.notes import (
 from uploader.files.artifacts import Artifact, Artifacts, inspect
 from uploader.files.mistaken_text import is_existing_file
 from uploader.files.workspace import Workspace
-from uploader.inputs.parsers import LAST_RELEASE, MAX_VERSION_CODE, PACKAGE, FilesByVersion
+from uploader.inputs.parsers import (
+    LAST_RELEASE,
+    MAX_VERSION_CODE,
+    PACKAGE,
+    FilesByVersion,
+)
 from uploader.inputs.records import ReleaseInputs
 from uploader.services.base import Context, Outcome, Prepared
 from uploader.services.play import SCOPE, reach
@@ -68,7 +77,9 @@ def prepare(inputs: ReleaseInputs, files: Artifacts, workspace: Workspace) -> Pr
         codes_of_others = all_codes - _version_codes(own)
         own_inputs = _for_app(inputs, package or PACKAGE, codes_of_others)
         if own and len(apps) > 1:
-            own_inputs = replace(own_inputs, tracks=reach.fitting(own_inputs.tracks, own))
+            own_inputs = replace(
+                own_inputs, tracks=reach.fitting(own_inputs.tracks, own)
+            )
         served.update(own_inputs.tracks)
         job = _job(own_inputs, package, own_files, own, workspace, problems)
         jobs.append(replace(job, apps_in_run=len(apps)))
@@ -97,7 +108,9 @@ def _inspect(files: Artifacts, problems: Problems) -> Artifacts:
     return tuple(artifacts)
 
 
-def _flow(jobs: Sequence[ReleaseJob], artifacts: Artifacts) -> Callable[[Context], Outcome]:
+def _flow(
+    jobs: Sequence[ReleaseJob], artifacts: Artifacts
+) -> Callable[[Context], Outcome]:
     """Return the flow that carries out the jobs."""
     # Only now, once nothing is refused: what carries a release out is most of this package.
     from uploader.services.play.release import flow, flow_of_several
@@ -108,7 +121,9 @@ def _flow(jobs: Sequence[ReleaseJob], artifacts: Artifacts) -> Callable[[Context
     return partial(flow_of_several, jobs, order)
 
 
-def _perhaps_committed(jobs: Sequence[ReleaseJob], recall: Callable[[str], str | None]) -> str:
+def _perhaps_committed(
+    jobs: Sequence[ReleaseJob], recall: Callable[[str], str | None]
+) -> str:
     from uploader.services.play.edit_lifecycle import perhaps_committed
 
     return perhaps_committed(jobs, recall)
@@ -124,8 +139,12 @@ def _check_tracks_are_served(
     """Add a problem for each track that gets the release of none of the apps."""
     for track in tracks:
         if track not in served:
-            what = f"{track} fits none of the apps: their artifacts are for other devices."
-            problems.add("tracks", what, "the tracks of the apps", code="form-factor-differs")
+            what = (
+                f"{track} fits none of the apps: their artifacts are for other devices."
+            )
+            problems.add(
+                "tracks", what, "the tracks of the apps", code="form-factor-differs"
+            )
 
 
 def _lines(jobs: Sequence[ReleaseJob]) -> Iterator[str]:
@@ -215,8 +234,12 @@ def _check_shared(jobs: Sequence[ReleaseJob], problems: Problems) -> None:
     for (name, path), packages in owners.items():
         apps = list(dict.fromkeys(packages))
         if len(apps) > 1:
-            what = f"{path} belongs to one artifact, and is named for {', '.join(apps)}."
-            problems.add(name, what, f"a path with `{PACKAGE}`", code="companion-for-several")
+            what = (
+                f"{path} belongs to one artifact, and is named for {', '.join(apps)}."
+            )
+            problems.add(
+                name, what, f"a path with `{PACKAGE}`", code="companion-for-several"
+            )
 
 
 def _job(
@@ -231,7 +254,9 @@ def _job(
 
     `artifacts` are those of the `files` that can be read.
     """
-    supplementary = tuple(supplementary_files(inputs, files, artifacts, workspace, problems))
+    supplementary = tuple(
+        supplementary_files(inputs, files, artifacts, workspace, problems)
+    )
     notes, notes_left_out = _notes(inputs, artifacts, workspace, problems)
     names = _names(inputs, workspace, problems)
     listing = None
@@ -247,7 +272,9 @@ def _job(
     tester_tracks = _tester_tracks(inputs, problems)
     # A problem with `files` may be the reason why the name is not known.
     if not package and not files and "files" not in problems.names:
-        problems.add("package-name", "not given, and there is no artifact to read it from.")
+        problems.add(
+            "package-name", "not given, and there is no artifact to read it from."
+        )
     _check_status(inputs, files, problems)
     tracks: tuple[str, ...] = ()
     if _releases(inputs, files):
@@ -321,7 +348,10 @@ def _tester_tracks(inputs: ReleaseInputs, problems: Problems) -> tuple[str, ...]
 
 
 def _verify_goal(
-    inputs: ReleaseInputs, artifacts: Artifacts, workspace: Workspace, problems: Problems
+    inputs: ReleaseInputs,
+    artifacts: Artifacts,
+    workspace: Workspace,
+    problems: Problems,
 ) -> VerifyGoal:
     """Return what is compared after the commit; what can't be is added to the problems."""
     bundles = []
@@ -338,7 +368,9 @@ def _verify_goal(
             problems.add("verify", what, "together with bundles (.aab)")
     if not (inputs.common.files and inputs.commit):
         what = "no bundle is committed, so Google Play generates no APKs."
-        problems.add("verify", what, "with `files` and `commit: true`, or `target: play-verify`")
+        problems.add(
+            "verify", what, "with `files` and `commit: true`, or `target: play-verify`"
+        )
     from uploader.services.play import verify  # only such a run needs it
 
     return verify.goal_of(inputs, tuple(bundles), workspace, problems)
@@ -348,7 +380,10 @@ _ByTrack: TypeAlias = Mapping[str | None, Notes]
 
 
 def _notes(
-    inputs: ReleaseInputs, artifacts: Sequence[Artifact], workspace: Workspace, problems: Problems
+    inputs: ReleaseInputs,
+    artifacts: Sequence[Artifact],
+    workspace: Workspace,
+    problems: Problems,
 ) -> tuple[_ByTrack, _ByTrack]:
     """Return the release notes by track, and what was cut off of those that were too long.
 
@@ -366,7 +401,9 @@ def _notes(
     notes: dict[str | None, dict[str, str]]
     if text and text != LAST_RELEASE:
         input_name = "whats-new"
-        notes = {None: inline_notes(text, problems, workspace.root, max_length=max_length)}
+        notes = {
+            None: inline_notes(text, problems, workspace.root, max_length=max_length)
+        }
     elif directory in ("", LAST_RELEASE):
         return {}, {}
     else:
@@ -386,9 +423,13 @@ def _notes(
     return kept, left_out
 
 
-def _codes_with_notes(inputs: ReleaseInputs, artifacts: Sequence[Artifact]) -> list[int]:
+def _codes_with_notes(
+    inputs: ReleaseInputs, artifacts: Sequence[Artifact]
+) -> list[int]:
     """Return the version codes after which files of release notes may be named."""
-    codes = [artifact.manifest.version_code for artifact in artifacts if artifact.manifest]
+    codes = [
+        artifact.manifest.version_code for artifact in artifacts if artifact.manifest
+    ]
     if codes:
         return codes
     named_codes = inputs.promote_version_codes or _retained(inputs)
@@ -422,7 +463,9 @@ def _package(inputs: ReleaseInputs, artifacts: Artifacts, problems: Problems) ->
         apps = [f"{package} ({name})" for package, name in packages.items()]
         what = f"the artifacts belong to different apps: {', '.join(apps)}."
         problems.add(
-            "files", what, "the artifacts of one app, or the names of all in `package-name`"
+            "files",
+            what,
+            "the artifacts of one app, or the names of all in `package-name`",
         )
     package_name = "".join(inputs.package_name)
     if not package_name:
@@ -441,7 +484,9 @@ def _check_artifacts(artifacts: Artifacts, problems: Problems) -> None:
         manifest = artifact.manifest
         if manifest is None:
             continue
-        by_code.setdefault((manifest.package, manifest.version_code), []).append(artifact.name)
+        by_code.setdefault((manifest.package, manifest.version_code), []).append(
+            artifact.name
+        )
         check_size(artifact, manifest.kind, problems)
         if not manifest.version_code:
             what = (
@@ -470,7 +515,9 @@ def _refuse_version_code(name: str, version_code: int, problems: Problems) -> No
         minor = version_code & 0xFFFFFFFF
         parts = f" (versionCodeMajor {major}, versionCode {minor})"
         accepted += ", and no versionCodeMajor"
-    what = f"{name} has version code {version_code}{parts}, more than Google Play accepts."
+    what = (
+        f"{name} has version code {version_code}{parts}, more than Google Play accepts."
+    )
     problems.add("files", what, accepted)
 
 
@@ -486,12 +533,18 @@ def _check_release(inputs: ReleaseInputs, files: Artifacts, problems: Problems) 
     _check_shard(inputs, files, problems)
 
 
-def _check_promotion(inputs: ReleaseInputs, files: Artifacts, problems: Problems) -> None:
+def _check_promotion(
+    inputs: ReleaseInputs, files: Artifacts, problems: Problems
+) -> None:
     if files and inputs.promote_from:
         what = "a promotion takes the release of another track, but new files were given as well."
         problems.add("promote-from", what, "this input or `files`")
     if inputs.promote_from in inputs.tracks:
-        problems.add("promote-from", f"{inputs.promote_from} is one of `tracks`.", "another track")
+        problems.add(
+            "promote-from",
+            f"{inputs.promote_from} is one of `tracks`.",
+            "another track",
+        )
     if inputs.expected_certificate and not files:
         what = "there is no artifact to check."
         problems.add("expected-certificate", what, "together with `files`")
@@ -503,17 +556,23 @@ def _check_promotion(inputs: ReleaseInputs, files: Artifacts, problems: Problems
 def _check_tracks(inputs: ReleaseInputs, files: Artifacts, problems: Problems) -> None:
     releasing = _releases(inputs, files)
     if releasing and not inputs.tracks and (inputs.commit or not files):
-        what = "no track is given, and a release never goes to a track that was not named."
+        what = (
+            "no track is given, and a release never goes to a track that was not named."
+        )
         accepted = "internal, alpha, beta, production, wear:production, the name of a closed track"
         if files:
             what += f" {IN_THE_LIBRARY}"
             accepted += "; or `commit: false` for an upload that waits in an open edit"
         problems.add("tracks", what, accepted)
     if inputs.tracks and not releasing and not inputs.testers:
-        what = "none are given, and no other input says what should change on the track."
+        what = (
+            "none are given, and no other input says what should change on the track."
+        )
         accepted = "artifacts, or `promote-from`, or `status` or `user-fraction` for what is there"
         problems.add("files", what, accepted)
-    has_work = releasing or inputs.tracks or inputs.images_directory or inputs.existing_edit_id
+    has_work = (
+        releasing or inputs.tracks or inputs.images_directory or inputs.existing_edit_id
+    )
     if inputs.commit and not has_work:
         what = "none are given, and no other input asks for anything."
         problems.add("files", what, "artifacts (.aab, .apk)")
@@ -539,7 +598,9 @@ def _check_shard(inputs: ReleaseInputs, files: Artifacts, problems: Problems) ->
         problems.add("shard", what, accepted)
 
 
-def _for_all_users(inputs: ReleaseInputs, files: Artifacts, problems: Problems) -> ReleaseInputs:
+def _for_all_users(
+    inputs: ReleaseInputs, files: Artifacts, problems: Problems
+) -> ReleaseInputs:
     """Return the inputs without a fraction where it is `100%`: a release for all users has none."""
     if inputs.user_fraction != 1:
         return inputs
@@ -548,7 +609,9 @@ def _for_all_users(inputs: ReleaseInputs, files: Artifacts, problems: Problems) 
             f"100 % means all users, and a release with status {inputs.status} is for a part of "
             "them."
         )
-        problems.add("user-fraction", what, "a share below 100 %, or `status: completed`")
+        problems.add(
+            "user-fraction", what, "a share below 100 %, or `status: completed`"
+        )
     elif not inputs.status and not _makes_release(inputs, files):
         what = "100 % alone does not complete the release that is on the track."
         problems.add("user-fraction", what, "`status: completed`, which says so")
@@ -614,7 +677,9 @@ def _makes_release(inputs: ReleaseInputs, files: Sequence[Artifact]) -> bool:
 
 def _retained(inputs: ReleaseInputs) -> tuple[str, ...]:
     """Return the version codes to retain that are given as numbers."""
-    return tuple(code for code in inputs.version_codes_to_retain if code != LAST_RELEASE)
+    return tuple(
+        code for code in inputs.version_codes_to_retain if code != LAST_RELEASE
+    )
 
 
 def _warnings(inputs: ReleaseInputs, artifacts: Artifacts) -> Iterator[str]:

@@ -65,7 +65,9 @@ def _end_dry_run(edit: ReleaseEdit, changes: Changes) -> Outcome:
     job = edit.job
     edit_lifecycle.discard(edit)
     validation = "the validation" if job.rehearsal else "Google Play's validation"
-    outcome = _outcome(job, f"{_subject(changes)} passed {validation}.", PLANNED, changes)
+    outcome = _outcome(
+        job, f"{_subject(changes)} passed {validation}.", PLANNED, changes
+    )
     return replace(outcome, heading=Heading(_what_would_be(changes)))
 
 
@@ -107,13 +109,18 @@ def _commit(edit: ReleaseEdit, changes: Changes) -> Outcome:
     if (left or changes.reviewed) and not _listing_awaits_review(edit, changes.tracks):
         review.append(_review(edit, left))
     # A run that waits for the review tells what came of it.
-    in_review = not job.review and any(_awaits_review(edit, update) for update in changes.tracks)
+    in_review = not job.review and any(
+        _awaits_review(edit, update) for update in changes.tracks
+    )
     outcome = _outcome(job, headline, "Changes", changes, review, in_review=in_review)
     if left and outcome.heading:
         todo = (
-            f"Send the changes for review, under Publishing overview in the Play Console: {CONSOLE}"
+            "Send the changes for review, under Publishing overview in the Play "
+            f"Console: {CONSOLE}"
         )
-        return replace(outcome, heading=replace(outcome.heading, mark="attention"), todo=todo)
+        return replace(
+            outcome, heading=replace(outcome.heading, mark="attention"), todo=todo
+        )
     statuses = {update.release.status for update in changes.tracks}
     if statuses == {"draft"} and not job.rehearsal:
         todo = (
@@ -135,7 +142,9 @@ def _remember_committed(edit: ReleaseEdit, *, happened: bool) -> None:
         companions.remember(edit)
 
 
-def _headline_of_commit(edit: ReleaseEdit, changes: Changes, left: str, *, happened: bool) -> str:
+def _headline_of_commit(
+    edit: ReleaseEdit, changes: Changes, left: str, *, happened: bool
+) -> str:
     """Return what became of the release, in one sentence; `left` is what a person has to do.
 
     `happened` says that the commit had happened before this run came to it.
@@ -155,7 +164,9 @@ def _show_whole_edit(edit: ReleaseEdit, changes: Changes) -> Changes:
     for change in changes.tracks:
         after = [as_told(edit.job, release) for release in change.after]
         published.append(f"{change.track} {release_words.describe_all(after)}")
-    published += [f"{other.track} {other} (not from this run)" for other in changes.others]
+    published += [
+        f"{other.track} {other} (not from this run)" for other in changes.others
+    ]
     what = ", ".join(published) or "no release"
     edit.context.info(f"The commit of edit {edit.id} publishes: {what}.")
     return changes
@@ -303,7 +314,9 @@ def _headline_without_commit(edit: ReleaseEdit, changes: Changes) -> str:
     return f"{what} is on Google Play already."
 
 
-def _headline(edit: ReleaseEdit, what: str, updates: Sequence[TrackChange], left: str) -> str:
+def _headline(
+    edit: ReleaseEdit, what: str, updates: Sequence[TrackChange], left: str
+) -> str:
     """Return what happened, in one sentence: what is `left` to do, else what became of the tracks.
 
     A track whose release has gone on is not among them.
@@ -332,7 +345,10 @@ def _are_of_one_release(updates: Sequence[TrackChange]) -> bool:
 def _with_places(what: str, updates: Sequence[TrackChange]) -> str:
     if not updates:
         return what
-    places = [f"{update.track} ({release_words.in_words(update.release)})" for update in updates]
+    places = [
+        f"{update.track} ({release_words.in_words(update.release)})"
+        for update in updates
+    ]
     return f"{what} on {', '.join(places)}"
 
 
@@ -415,7 +431,11 @@ def _awaits_review(edit: ReleaseEdit, update: TrackChange) -> bool:
 
     A version that was on the track before was reviewed then, unless it was a draft.
     """
-    if edit.job.rehearsal or edit.record.by_hand is not False or is_internal(update.track):
+    if (
+        edit.job.rehearsal
+        or edit.record.by_hand is not False
+        or is_internal(update.track)
+    ):
         return False
     live = find_same_versions(update.before, update.release)
     if live is not None and live.status != "draft":
@@ -489,4 +509,6 @@ def _outcome(
     if statuses == {"halted"}:
         heading = replace(heading, mark="halted")
     remarks = _remarks(job, changes.tracks)
-    return Outcome(f"{fate}{remarks}", tuple(links), sections, remarks=remarks, heading=heading)
+    return Outcome(
+        f"{fate}{remarks}", tuple(links), sections, remarks=remarks, heading=heading
+    )

@@ -25,7 +25,13 @@ from uploader.services.play.model import (
 )
 from uploader.services.play.release_job import ReleaseJob
 from uploader.services.play.release_words import share
-from uploader.services.play.track_names import FORM_FACTORS, QA, STANDARD, FormFactor, meant
+from uploader.services.play.track_names import (
+    FORM_FACTORS,
+    QA,
+    STANDARD,
+    FormFactor,
+    meant,
+)
 
 if TYPE_CHECKING:
     from uploader.services.play.track_merge import TrackChange
@@ -63,7 +69,9 @@ def _forms_of_all(manifests: Sequence[Manifest]) -> list[FormFactor]:
     return forms
 
 
-def _need_such_devices(manifests: Sequence[Manifest], forms: Sequence[FormFactor]) -> bool:
+def _need_such_devices(
+    manifests: Sequence[Manifest], forms: Sequence[FormFactor]
+) -> bool:
     """Return whether one of the builds runs only on devices of one of these form factors."""
     features = {form.feature for form in forms}
     return any(not features.isdisjoint(manifest.features) for manifest in manifests)
@@ -89,7 +97,9 @@ def check_form_factors(
             _check_track_of_build(artifact.name, artifact.manifest, track, problems)
 
 
-def _check_track_of_build(name: str, manifest: Manifest, track: str, problems: Problems) -> None:
+def _check_track_of_build(
+    name: str, manifest: Manifest, track: str, problems: Problems
+) -> None:
     """Compare the devices of a track with those that a build is for."""
     forms = _forms(manifest)
     suggestion = ""
@@ -156,7 +166,9 @@ def check_upgrade(change: TrackChange) -> None:
         )
 
 
-def shadowed(changes: Sequence[TrackChange], live: Mapping[str, Releases]) -> Iterator[str]:
+def shadowed(
+    changes: Sequence[TrackChange], live: Mapping[str, Releases]
+) -> Iterator[str]:
     """Yield a sentence for each more open track that offers testers as high a version as the
     release.
     """
@@ -188,7 +200,10 @@ def first_staged(changes: Iterable[TrackChange]) -> Iterator[str]:
     """
     for change in changes:
         release = change.release
-        if TrackName(change.track).base != STANDARD[0] or release.status != "inProgress":
+        if (
+            TrackName(change.track).base != STANDARD[0]
+            or release.status != "inProgress"
+        ):
             continue
         if having_status(change.before, "completed", "inProgress", "halted"):
             continue
@@ -216,7 +231,9 @@ def _openness(track: str) -> int:
     return STANDARD.index(base)
 
 
-def left_behind(job: ReleaseJob, changes: Sequence[TrackChange], context: Context) -> Iterator[str]:
+def left_behind(
+    job: ReleaseJob, changes: Sequence[TrackChange], context: Context
+) -> Iterator[str]:
     """Yield a sentence for each track whose release needs a newer Android than the one before.
 
     The minimum API levels of the release before are known only if an earlier run recorded them.

@@ -40,7 +40,10 @@ def live_app(
     """
     if inputs.common.target != "play":  # which alone reads them
         inputs = replace(
-            inputs, promote_from="", promote_version_codes=(), version_codes_to_retain=()
+            inputs,
+            promote_from="",
+            promote_version_codes=(),
+            version_codes_to_retain=(),
         )
     retained = _retained(inputs)
     artifacts = [{"versionCode": version_code} for version_code in retained]
@@ -49,7 +52,9 @@ def live_app(
     for package, version_codes in prepared.apps.items():
         live = _live_before(inputs, version_codes, retained)
         if live is None:
-            sentences.append(f"nothing on the tracks of {package}: no version code is below 1")
+            sentences.append(
+                f"nothing on the tracks of {package}: no version code is below 1"
+            )
             continue
         tracks = {track: _to_json(releases) for track, releases in live.tracks.items()}
         apps[package] = {"tracks": tracks, "artifacts": artifacts}
@@ -103,7 +108,9 @@ def _live_before(
         rollout_tracks = _tracks_with_rollout(inputs)
     if not rollout_tracks:
         return _LiveApp(tracks, words)
-    share = min(SHARE, (inputs.user_fraction or 1) / 2)  # what the run asks for must be more
+    share = min(
+        SHARE, (inputs.user_fraction or 1) / 2
+    )  # what the run asks for must be more
     codes = inputs.promote_version_codes or (str(before[-1] + 1),)
     rollout = Release.of(codes, "inProgress", share)
     for track in rollout_tracks:

@@ -77,7 +77,9 @@ def _is_committed_by_others(job: ReleaseJob, refused: ApiError) -> bool:
 
 
 def _says_committed(error: Exception) -> bool:
-    return isinstance(error, ApiError) and bool(edit_lifecycle.COMMITTED.search(error.message))
+    return isinstance(error, ApiError) and bool(
+        edit_lifecycle.COMMITTED.search(error.message)
+    )
 
 
 def _committed_by_others(job: ReleaseJob, context: Context) -> Outcome:
@@ -101,11 +103,15 @@ def _committed_by_others(job: ReleaseJob, context: Context) -> Outcome:
     return Outcome(f"{headline}.")
 
 
-def _check_part_was_committed(job: ReleaseJob, versions: Sequence[str], context: Context) -> None:
+def _check_part_was_committed(
+    job: ReleaseJob, versions: Sequence[str], context: Context
+) -> None:
     """Raise ReleaseRefused where the part of a job is not seen to be in an edit that was committed:
     its versions are not listed, or it asks for what no list has.
     """
-    missing = [track for track in job.tracks if not _is_listed(context, job, track, versions)]
+    missing = [
+        track for track in job.tracks if not _is_listed(context, job, track, versions)
+    ]
     beside_tracks = job.artifacts or job.supplementary or job.listing
     unlisted = job.testers or (beside_tracks and not job.tracks)
     if not (missing or unlisted):
@@ -122,7 +128,9 @@ def _check_part_was_committed(job: ReleaseJob, versions: Sequence[str], context:
     )
 
 
-def _is_listed(context: Context, job: ReleaseJob, track: str, versions: Sequence[str]) -> bool:
+def _is_listed(
+    context: Context, job: ReleaseJob, track: str, versions: Sequence[str]
+) -> bool:
     """Return whether Google Play lists all of these versions on a track; false for none."""
     on_track: set[str] = set()
     for release in listed(context, job.package, track):
@@ -131,7 +139,10 @@ def _is_listed(context: Context, job: ReleaseJob, track: str, versions: Sequence
 
 
 def follow_up(
-    job: ReleaseJob, outcome: Outcome, verification: Verification | None, context: Context
+    job: ReleaseJob,
+    outcome: Outcome,
+    verification: Verification | None,
+    context: Context,
 ) -> Outcome:
     """Do what follows the commit: fetch the universal APK, compare what is served, and wait for the
     review.
@@ -140,13 +151,17 @@ def follow_up(
         return outcome
     with explained_refusals():
         if job.universal_apk:
-            outcome = fetched(job.package, job.codes, job.universal_apk, outcome, context)
+            outcome = fetched(
+                job.package, job.codes, job.universal_apk, outcome, context
+            )
         if job.verify and verification and not outcome.trouble:
             from uploader.services.play.verify import verified  # as in `_verification`
 
             outcome = verified(job.verify, outcome, verification, context)
         if job.review and not outcome.trouble:
-            outcome = awaited(job.package, job.tracks, job.codes, job.review, outcome, context)
+            outcome = awaited(
+                job.package, job.tracks, job.codes, job.review, outcome, context
+            )
     return outcome
 
 
@@ -161,7 +176,9 @@ def _verification(jobs: Sequence[ReleaseJob]) -> Verification | None:
     return Verification(sum(len(job.verify.bundles) for job in compared if job.verify))
 
 
-def flow_of_several(jobs: Sequence[ReleaseJob], order: Sequence[str], context: Context) -> Outcome:
+def flow_of_several(
+    jobs: Sequence[ReleaseJob], order: Sequence[str], context: Context
+) -> Outcome:
     """Release every app or none; `order` has the app of each of the files.
 
     The apps are staged at the same time, each in an edit of its own. Nothing is committed before
@@ -169,7 +186,9 @@ def flow_of_several(jobs: Sequence[ReleaseJob], order: Sequence[str], context: C
     """
     commits = jobs[0].commits
     packages = [job.package for job in jobs]
-    run = SeveralApps(packages, order, context, commits=commits and not jobs[0].rehearsal)
+    run = SeveralApps(
+        packages, order, context, commits=commits and not jobs[0].rehearsal
+    )
     releases = list(map(AppRelease, run.apps, jobs))
     stages = {release.app: release.stage for release in releases}
     publications = {release.app: release.publish for release in releases}
@@ -185,12 +204,17 @@ def flow_of_several(jobs: Sequence[ReleaseJob], order: Sequence[str], context: C
     if not run.failed:
         verification = _verification(jobs)
         run.do_together(
-            {release.app: partial(release.follow_up, verification) for release in releases}
+            {
+                release.app: partial(release.follow_up, verification)
+                for release in releases
+            }
         )
     return run.end(_headline_of_several(jobs, run.apps))
 
 
-def _give_up(run: SeveralApps, releases: Sequence[AppRelease], *, keep: bool = False) -> None:
+def _give_up(
+    run: SeveralApps, releases: Sequence[AppRelease], *, keep: bool = False
+) -> None:
     """Decide what becomes of the edits of all apps that are not done; `keep` keeps them."""
     for release in releases:
         release.give_up(run.reason_of(release.app, keep=keep), keep=keep)
@@ -208,7 +232,9 @@ def _headline_of_several(jobs: Sequence[ReleaseJob], apps: Sequence[App]) -> str
     if len(jobs) == 2:
         who = "Both"
     headline = f"{who} apps {what}."
-    waiting = [app.package for app in apps if app.outputs.get("sent-for-review") == "false"]
+    waiting = [
+        app.package for app in apps if app.outputs.get("sent-for-review") == "false"
+    ]
     if waiting:
         headline += f" Continue in the Play Console with {', '.join(waiting)}."
     return headline
@@ -231,7 +257,9 @@ class AppRelease:
             changes = self._attempt.carry_out(stage)
             edit = self._attempt.edit
             if job.commits and edit.state.stage is Stage.CLEAN:
-                self.app.outcome = self._attempt.carry_out(lambda edit: publish(edit, changes))
+                self.app.outcome = self._attempt.carry_out(
+                    lambda edit: publish(edit, changes)
+                )
             else:
                 self._staged = edit, changes
 
@@ -256,7 +284,9 @@ class AppRelease:
     def follow_up(self, verification: Verification | None) -> None:
         """Do what follows the commit."""
         assert self.app.outcome, "it is published"
-        self.app.outcome = follow_up(self._job, self.app.outcome, verification, self.app)
+        self.app.outcome = follow_up(
+            self._job, self.app.outcome, verification, self.app
+        )
 
 
 def in_an_edit(edit: ReleaseEdit, work: Callable[[ReleaseEdit], T]) -> T:
@@ -271,10 +301,16 @@ def in_an_edit(edit: ReleaseEdit, work: Callable[[ReleaseEdit], T]) -> T:
         failure = attempt.settle(error)
         edit = attempt.edit
         # A refusal leaves open what became of the commit of a shared edit that was replaced.
-        if edit.previous.shared_id and edit.state.in_doubt and isinstance(error, ReleaseRefused):
+        if (
+            edit.previous.shared_id
+            and edit.state.in_doubt
+            and isinstance(error, ReleaseRefused)
+        ):
             raise edit_lifecycle.gone(edit.previous.shared_id) from None
         if isinstance(failure, TemporaryError) and _is_forgotten_change(edit):
-            raise OutcomeUnknown(failure.what, cause=failure.cause, hint=_LOOK_FIRST) from error
+            raise OutcomeUnknown(
+                failure.what, cause=failure.cause, hint=_LOOK_FIRST
+            ) from error
         if failure is not error:
             raise failure from error
         raise

@@ -220,7 +220,9 @@ class ReleaseJob:
             self.copy_notes,
         ]
         options = asdict(self.options)
-        return _digest([options, source, self.default_name, sorted(notes), sorted(names)])
+        return _digest(
+            [options, source, self.default_name, sorted(notes), sorted(names)]
+        )
 
     @property
     def promotion(self) -> str:

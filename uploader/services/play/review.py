@@ -40,7 +40,8 @@ WORDS = {  # in their order
     PUBLISHED: "published",
 }
 WHY_REJECTED = (
-    f"Find the reason under Publishing overview and Policy status in the Play Console: {CONSOLE}"
+    "Find the reason under Publishing overview and Policy status in the Play Console: "
+    f"{CONSOLE}"
 )
 _ORDER = list(WORDS)
 _PATH = "/androidpublisher/v3/applications/{package}/tracks/{track}/releases"
@@ -86,7 +87,8 @@ def goal_of(
         if inputs.changes_not_sent_for_review == "true":
             what = "what is not sent for review is not reviewed."
             accepted = (
-                "with `changes-not-sent-for-review: auto`; or later, with `target: play-status`"
+                "with `changes-not-sent-for-review: auto`; or later, with `target: "
+                "play-status`"
             )
             problems.add("wait-for", what, accepted)
     if inputs.status == "draft":
@@ -147,7 +149,9 @@ def state_of(releases: Iterable[Listed], codes: Iterable[str]) -> str:
     It is empty where none is listed.
     """
     codes = set(codes)
-    states = [release.state for release in releases if not codes.isdisjoint(release.codes)]
+    states = [
+        release.state for release in releases if not codes.isdisjoint(release.codes)
+    ]
     return min(states, key=_rank, default="")
 
 

@@ -71,7 +71,10 @@ from uploader.services.play.summary_facts import PLANNED, section
 from uploader.services.play.tracks import current_releases
 from uploader.text import capitalised
 
-_SIGNALS = (Interrupted, Stopped)  # which end the work that they reach, and tell nothing else
+_SIGNALS = (
+    Interrupted,
+    Stopped,
+)  # which end the work that they reach, and tell nothing else
 Kind = Literal["stepped", "completed", "held", "halted", "nothing"]
 
 
@@ -217,7 +220,11 @@ def prepare(inputs: RolloutInputs, files: Artifacts) -> Prepared:
         scopes.append(gate.SCOPE)
     unsettled = partial(perhaps_committed, (release,))
     return Prepared(
-        _steps(job), tuple(scopes), partial(flow, job), apps={package: ()}, unsettled=unsettled
+        _steps(job),
+        tuple(scopes),
+        partial(flow, job),
+        apps={package: ()},
+        unsettled=unsettled,
     )
 
 
@@ -317,7 +324,9 @@ def decide(
         return _decide_without_rollout(live)
     if judgement.ruling == "halt" and job.gate.halts:
         halted = release.with_status("halted")
-        return Decision("halted", judgement.why, halted, trouble="halted", brief=judgement.brief)
+        return Decision(
+            "halted", judgement.why, halted, trouble="halted", brief=judgement.brief
+        )
     unreviewed = _decide_by_review(release, state)
     if unreviewed:
         return unreviewed
@@ -328,7 +337,9 @@ def decide(
         return Decision("held", f"{stays}: {judgement.why}", brief=judgement.brief)
     if release.user_fraction is None:
         why = f"Google Play does not say how many users {_version(release)} is for"
-        return Decision("held", why, brief="Google Play does not say how many users it is for")
+        return Decision(
+            "held", why, brief="Google Play does not say how many users it is for"
+        )
     return _decide_next_step(job, release, release.user_fraction)
 
 
@@ -508,7 +519,9 @@ class Rollout:
         decision = self._after_earlier_work(edit, earlier, decision)
         after = live
         if decision.release is not None:
-            after = track_merge.merged(track, live, decision.release, replace_rollout=False)
+            after = track_merge.merged(
+                track, live, decision.release, replace_rollout=False
+            )
         change = track_merge.TrackChange(track, live, after, now=now)
         changes = Changes(self._job, (change,))
         if decision.release is None or self._job.dry_run:
@@ -557,7 +570,9 @@ class Rollout:
         who = "another run, or someone in the Play Console, changed it"
         in_doubt = earlier.in_doubt and not edit.previous.overtaken
         why = f"{who}: {release_words.in_words(step)}"
-        return Decision("held", why, in_doubt=in_doubt, brief="it was changed in the meantime")
+        return Decision(
+            "held", why, in_doubt=in_doubt, brief="it was changed in the meantime"
+        )
 
     def _is_ours(self, edit: ReleaseEdit, made: Release) -> bool:
         """Whether a step that is live can be the one that this job sent, and whose answer was lost.
@@ -591,12 +606,16 @@ class Rollout:
         state: str | None = None
         if isinstance(outside.reviews, str):
             why = outside.reviews
-            self._context.warning(f"The state of the review could not be looked up: {why}")
+            self._context.warning(
+                f"The state of the review could not be looked up: {why}"
+            )
         else:
             state = review.state_of(outside.reviews, codes)
         return state, self._judge(outside, codes, live)
 
-    def _judge(self, outside: LookAhead, codes: tuple[str, ...], live: Releases) -> gate.Judgement:
+    def _judge(
+        self, outside: LookAhead, codes: tuple[str, ...], live: Releases
+    ) -> gate.Judgement:
         """Return the gate's judgement over the release of these version codes, and tell of it."""
         limits = self._rollout.gate
         # The gate compares what is new in the release with what everybody has. A version that it
@@ -604,7 +623,9 @@ class Rollout:
         everybody = set(all_version_codes(having_status(live, "completed")))
         staged = set(codes) - everybody or set(codes)
         now = self._context.now()
-        judgement = gate.judge(limits, now, outside.measured, staged, everybody - staged)
+        judgement = gate.judge(
+            limits, now, outside.measured, staged, everybody - staged
+        )
         for line in gate.section(judgement.judged).lines():
             self._context.info(line)
         if judgement.ruling != "pass" and not limits.halts:
@@ -617,17 +638,23 @@ class Rollout:
 
         def read_reviews() -> None:
             try:
-                found.reviews = review.listed(self._context, self._job.package, self._track)
+                found.reviews = review.listed(
+                    self._context, self._job.package, self._track
+                )
             except (ServiceError, TemporaryError) as error:
                 found.reviews = error.what
 
         def measure() -> None:
-            found.measured = gate.measure(self._context, self._job.package, self._rollout.gate)
+            found.measured = gate.measure(
+                self._context, self._job.package, self._rollout.gate
+            )
 
         self._context.together([read_reviews, measure])
         return found
 
-    def _carry_out(self, edit: ReleaseEdit, decision: Decision, changes: Changes) -> Decision:
+    def _carry_out(
+        self, edit: ReleaseEdit, decision: Decision, changes: Changes
+    ) -> Decision:
         """Write the release to the track and commit.
 
         Returns the decision, which says as well what is left to be done by hand.
@@ -672,7 +699,11 @@ class Rollout:
             self._context.info(sentence)
 
     def _outcome(
-        self, state: str | None, judgement: gate.Judgement, decision: Decision, changes: Changes
+        self,
+        state: str | None,
+        judgement: gate.Judgement,
+        decision: Decision,
+        changes: Changes,
     ) -> Outcome:
         """What is live, also in a dry run."""
         (change,) = changes.tracks
@@ -694,10 +725,16 @@ class Rollout:
             tables.append(measured)
         heading = _heading(self._job, decision, rollout)
         trouble = _trouble(self._rollout, decision)
-        return Outcome(headline, sections=tuple(tables), trouble=trouble, heading=heading)
+        return Outcome(
+            headline, sections=tuple(tables), trouble=trouble, heading=heading
+        )
 
     def _publish(
-        self, live: Releases, codes: tuple[str, ...], state: str | None, decision: Decision
+        self,
+        live: Releases,
+        codes: tuple[str, ...],
+        state: str | None,
+        decision: Decision,
     ) -> None:
         """Publish the outputs about what is live, and about the release of these version codes.
 
@@ -712,7 +749,10 @@ class Rollout:
                 states.append(ReviewedRelease(release, lifecycle))
             else:
                 states.append(ReviewedRelease(release))
-        outputs = {**status.outputs({self._track: tuple(states)}), "decision": decision.kind}
+        outputs = {
+            **status.outputs({self._track: tuple(states)}),
+            "decision": decision.kind,
+        }
         if ours:
             outputs |= version_code_outputs(codes)
             outputs |= {
@@ -757,7 +797,9 @@ def _heading(job: ReleaseJob, decision: Decision, release: Release | None) -> He
     place = f"on {track}"
     if share:
         place = f"at {share}"
-    return Heading(f"{subject} {place}: {decision.brief or decision.why}", mark=decision.kind)
+    return Heading(
+        f"{subject} {place}: {decision.brief or decision.why}", mark=decision.kind
+    )
 
 
 def _as_sentence(why: str, release: Release | None) -> str:

@@ -39,8 +39,12 @@ from uploader.services.play.known_errors import OTHER, conflict, find
 from uploader.text import format_size, plural
 
 MAX_DOWNLOADS = 4  # at the same time
-_MAX_LISTS = 3  # looks at what there is, where an APK that was listed is not there any more
-_MIN_SECONDS = 3600.0  # in which an APK has to be there, unless `wait-deadline` is longer
+_MAX_LISTS = (
+    3  # looks at what there is, where an APK that was listed is not there any more
+)
+_MIN_SECONDS = (
+    3600.0  # in which an APK has to be there, unless `wait-deadline` is longer
+)
 WHOLE_AT_ONCE = 2  # APKs that are whole in themselves, in one set
 # Bytes on the disk at the same time: several times what two sets of APKs take that come of a bundle
 # of this size. A small bundle may be compared with APKs of another one, which are larger.
@@ -100,12 +104,16 @@ def compare_served(
     IntegrityError where what was fetched is not what Google Play says it is, and what
     `Context.download` raises.
     """
-    compare_once = partial(_compare_listed, bundle, version, seconds, workspace, context, turn)
+    compare_once = partial(
+        _compare_listed, bundle, version, seconds, workspace, context, turn
+    )
     for _ in range(_MAX_LISTS - 1):
         verdict = _unless_gone(compare_once)
         if verdict:
             return verdict
-        context.info(f"An APK of version {version[1]} is not there any more; all are listed again.")
+        context.info(
+            f"An APK of version {version[1]} is not there any more; all are listed again."
+        )
     return compare_once()
 
 
@@ -141,7 +149,9 @@ def _compare_listed(
     limit = max(_MAX_OF_SMALL, _MAX_TIMES * (bundle.size or 0))
     what = f"what is fetched of version {code} at a time"
     with turn, open_spool(workspace, what, limit) as spool:
-        comparison = _Comparison(bundle, code, spool, max(seconds, _MIN_SECONDS), context)
+        comparison = _Comparison(
+            bundle, code, spool, max(seconds, _MIN_SECONDS), context
+        )
         verdict = _merged(comparison.of_all(_sets(keys)))
         for key in keys:
             if key.certificate not in comparison.with_base:
@@ -167,7 +177,9 @@ def _sets(keys: Sequence[SigningKey]) -> Iterator[list[_Wanted]]:
             if alike[label] > 1:  # the list may have one certificate twice
                 label += f" ({alike[label]})"
             label += ": "
-        for _, members in groupby(sorted(_wanted(key.apks, label), key=_set_of), _set_of):
+        for _, members in groupby(
+            sorted(_wanted(key.apks, label), key=_set_of), _set_of
+        ):
             together = list(members)
             size = WHOLE_AT_ONCE if together[0].is_whole else len(together)
             for first in range(0, len(together), size):
@@ -198,7 +210,12 @@ class _Comparison:
     """
 
     def __init__(
-        self, bundle: Artifact, code: str, spool: Spool, seconds: float, context: Context
+        self,
+        bundle: Artifact,
+        code: str,
+        spool: Spool,
+        seconds: float,
+        context: Context,
     ) -> None:
         """Each APK has to be there after so many seconds."""
         self._bundle = bundle
@@ -209,7 +226,9 @@ class _Comparison:
         self._tables = Tables()
         self._downloading = threading.Lock()
         self._verdicts: list[tuple[int, Verdict]] = []
-        self.with_base: set[str] = set()  # certificates of the keys of which a base was compared
+        self.with_base: set[str] = (
+            set()
+        )  # certificates of the keys of which a base was compared
 
     def of_all(self, sets: Iterable[list[_Wanted]]) -> list[Verdict]:
         """Return the verdicts on the sets, in their order."""
@@ -220,12 +239,18 @@ class _Comparison:
     def _compare_waiting(self, waiting: Iterator[tuple[int, list[_Wanted]]]) -> None:
         for number, wanted in waiting:
             files = [
-                FetchedApk(one.name, one.apk, self._spool.new_file(f"{one.name} of {self._code}"))
+                FetchedApk(
+                    one.name,
+                    one.apk,
+                    self._spool.new_file(f"{one.name} of {self._code}"),
+                )
                 for one in wanted
             ]
             with self._downloading:
                 downloads = iter(files)
-                self._context.together([partial(self._fetch_waiting, downloads)] * MAX_DOWNLOADS)
+                self._context.together(
+                    [partial(self._fetch_waiting, downloads)] * MAX_DOWNLOADS
+                )
             self._verdicts.append((number, self._compare(files)))
             for file in files:
                 file.file.clear()
@@ -306,7 +331,9 @@ def check_form(name: str, code: str, file: BinaryIO) -> str:
         what = "is no APK"
     elif end < 0 or len(tail) - end < _END_SIZE:
         what = "does not end as an APK does"
-    elif end + _END_SIZE + int.from_bytes(tail[end + 20 : end + _END_SIZE], "little") < len(tail):
+    elif end + _END_SIZE + int.from_bytes(
+        tail[end + 20 : end + _END_SIZE], "little"
+    ) < len(tail):
         what = "goes on behind the end of the APK"
     if what:
         raise _mismatch(code, f"{name} {what}.")

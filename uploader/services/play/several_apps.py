@@ -200,7 +200,9 @@ class App:
             return text
         return f"{self.package}: {text}"
 
-    def show(self, title: str, lines: Sequence[str], sections: tuple[Section, ...] = ()) -> None:
+    def show(
+        self, title: str, lines: Sequence[str], sections: tuple[Section, ...] = ()
+    ) -> None:
         """Log what is about to change, and keep it beside that of the other apps."""
         self._run.show(self, title, lines, sections)
 
@@ -277,13 +279,20 @@ class SeveralApps:
     """
 
     def __init__(
-        self, packages: Iterable[str], order: Sequence[str], context: Context, *, commits: bool
+        self,
+        packages: Iterable[str],
+        order: Sequence[str],
+        context: Context,
+        *,
+        commits: bool,
     ) -> None:
         self._planned: dict[str, tuple[Section, ...]] = {}
         self._order = order
         self._context = context
         self._commits = commits
-        self._lock = threading.RLock()  # guards what the apps show and publish at the same time
+        self._lock = (
+            threading.RLock()
+        )  # guards what the apps show and publish at the same time
         self.apps = [App(package, self, context) for package in packages]
 
     @property
@@ -294,11 +303,15 @@ class SeveralApps:
         """
         failed = None
         for app in self.apps:
-            if app.failure and (failed is None or rank(app.failure) < rank(failed.failure)):
+            if app.failure and (
+                failed is None or rank(app.failure) < rank(failed.failure)
+            ):
                 failed = app
         return failed
 
-    def do_together(self, work: Mapping[App, Callable[[], None]], *, stop: bool = False) -> None:
+    def do_together(
+        self, work: Mapping[App, Callable[[], None]], *, stop: bool = False
+    ) -> None:
         """Do the work of every app at the same time, and wait for all. A failure is the app's.
 
         With `stop` the first failure stops the others at their next request.
@@ -331,7 +344,9 @@ class SeveralApps:
                 for other in self.apps:
                     other.stop(self._stopped_by(app, error))
 
-    def _stopped_by(self, app: App, error: Exception, *, keep: bool = False) -> UploaderError:
+    def _stopped_by(
+        self, app: App, error: Exception, *, keep: bool = False
+    ) -> UploaderError:
         """Return the reason why the others stop when an app has failed.
 
         It is one that keeps their edits after a failure that passes by itself, or with `keep`.
@@ -410,7 +425,10 @@ class SeveralApps:
                 published[app.package] = app.outputs[name]
             values.append(app.outputs.get(name, ""))
         if name in _JSON:
-            members = [f"{json.dumps(package)}: {value}" for package, value in published.items()]
+            members = [
+                f"{json.dumps(package)}: {value}"
+                for package, value in published.items()
+            ]
             return f"{{{', '.join(members)}}}"
         if name in _LISTS:
             return ",".join(filter(None, values))
@@ -447,7 +465,9 @@ class SeveralApps:
             outcome = app.outcome
             if outcome is None:
                 continue
-            links += [(f"{name} of {app.package}", link) for name, link in outcome.links]
+            links += [
+                (f"{name} of {app.package}", link) for name, link in outcome.links
+            ]
             if outcome.trouble:
                 troubles.append(_named(app.package, outcome.trouble))
             if outcome.remarks:
@@ -473,13 +493,20 @@ class SeveralApps:
             return AppState(app.package, app.outputs, planned, app.error)
         headline = outcome.headline.removeprefix(f"{app.package} ")
         return AppState(
-            app.package, app.outputs, outcome.sections, app.error, headline, outcome.remarks
+            app.package,
+            app.outputs,
+            outcome.sections,
+            app.error,
+            headline,
+            outcome.remarks,
         )
 
     def _as_json(self, app: App) -> dict[str, Any]:
         failure = ""
         if app.error:
-            failure = getattr(app.error, "code", UploaderError.code)  # a defect has none
+            failure = getattr(
+                app.error, "code", UploaderError.code
+            )  # a defect has none
         entry: dict[str, Any] = {
             "committed": self._is_committed(app),
             "version-codes": app.codes,

@@ -35,9 +35,17 @@ from uploader.services.play.edit_lifecycle import (
 )
 from uploader.services.play.known_errors import REVIEW_BY_HAND, VERSION_TAKEN, find
 from uploader.services.play.listing import ListingDifference
-from uploader.services.play.model import ArtifactKind, ListedArtifact, version_code_outputs
+from uploader.services.play.model import (
+    ArtifactKind,
+    ListedArtifact,
+    version_code_outputs,
+)
 from uploader.services.play.plan import Changes, OtherTrack
-from uploader.services.play.release_job import ReleaseJob, SupplementaryFile, version_code
+from uploader.services.play.release_job import (
+    ReleaseJob,
+    SupplementaryFile,
+    version_code,
+)
 from uploader.services.play.review import live_versions
 from uploader.services.play.summary_facts import PLANNED, section
 from uploader.services.play.testers import TestersChange
@@ -190,8 +198,15 @@ def _read(edit: ReleaseEdit) -> _Content:
 
 def _sessions_to_begin(edit: ReleaseEdit) -> list[Callable[[], None]]:
     """Return what starts the session of each artifact that the edit may lack."""
-    missing = [artifact for artifact in edit.job.artifacts if not _by_earlier_run(edit, artifact)]
-    return [partial(edit.api.begin_artifact, artifact, _kind(artifact)) for artifact in missing]
+    missing = [
+        artifact
+        for artifact in edit.job.artifacts
+        if not _by_earlier_run(edit, artifact)
+    ]
+    return [
+        partial(edit.api.begin_artifact, artifact, _kind(artifact))
+        for artifact in missing
+    ]
 
 
 def _kinds_to_list(job: ReleaseJob) -> Sequence[ArtifactKind]:
@@ -221,14 +236,18 @@ def _of_new_tracks(
     return tuple(marked)
 
 
-def _find_reused(edit: ReleaseEdit, artifacts: ListedArtifacts) -> dict[int, FileResult]:
+def _find_reused(
+    edit: ReleaseEdit, artifacts: ListedArtifacts
+) -> dict[int, FileResult]:
     """Return the results of those artifacts of the job that Google Play has, by version code."""
     reused = {}
     for artifact in edit.job.artifacts:
         code = version_code(artifact)
         if code in artifacts:
             by_earlier_run = _by_earlier_run(edit, artifact)
-            reused[code] = _same(edit, artifact, artifacts[code], by_earlier_run=by_earlier_run)
+            reused[code] = _same(
+                edit, artifact, artifacts[code], by_earlier_run=by_earlier_run
+            )
     return reused
 
 
@@ -238,7 +257,9 @@ def _changes(edit: ReleaseEdit, comparison: Comparison) -> Changes:
     shared_edit = ""
     if not edit.state.own:
         shared_edit = edit.id
-    files = plan.files_of(job, comparison.on_google_play, comparison.published, shared_edit)
+    files = plan.files_of(
+        job, comparison.on_google_play, comparison.published, shared_edit
+    )
     images = [place.change for place in comparison.listing.places if place.change]
     first_staged = reach.first_staged(comparison.tracks)
     shadowed = reach.shadowed(comparison.tracks, edit.seen)
@@ -253,7 +274,8 @@ def _changes(edit: ReleaseEdit, comparison: Comparison) -> Changes:
         reach=(*first_staged, *shadowed, *left_behind),
         others=other_tracks(edit),
         not_shown=_not_shown(edit, listed=comparison.lists_tracks),
-        happened=edit.state.commit is CommitKnowledge.HAPPENED and not edit.previous.overtaken,
+        happened=edit.state.commit is CommitKnowledge.HAPPENED
+        and not edit.previous.overtaken,
         in_edit=edit.state.own and edit.state.stage is Stage.CHANGED,
     )
 
@@ -359,7 +381,9 @@ def _put_tracks(edit: ReleaseEdit) -> tuple[TrackChange, ...]:
     if edit.job.tracks and not edit.state.own:
         # Other jobs may have written to the tracks of the shared edit meanwhile.
         edit.seen = tracks.all_tracks(edit.api)
-    updates = [partial(track_merge.update_track, edit, track) for track in edit.job.tracks]
+    updates = [
+        partial(track_merge.update_track, edit, track) for track in edit.job.tracks
+    ]
     return tuple(edit.context.together(updates))
 
 
@@ -383,7 +407,8 @@ def _not_shown(edit: ReleaseEdit, *, listed: bool) -> str:
         unlisted = ""
         if not listed:
             unlisted = (
-                "; so are tracks with names of their own, which Google Play does not list now"
+                "; so are tracks with names of their own, which Google Play does not "
+                "list now"
             )
         return f"{others} in edit {edit.id}: they are committed with it{unlisted}"
     if not any(map(_is_about_listing, edit.uncommitted)):
@@ -398,7 +423,9 @@ def _is_about_listing(purpose: str) -> bool:
     return purpose.startswith("listing:")
 
 
-def _put_artifact(edit: ReleaseEdit, artifact: Artifact, existing: FileResult | None) -> None:
+def _put_artifact(
+    edit: ReleaseEdit, artifact: Artifact, existing: FileResult | None
+) -> None:
     """Upload an artifact, unless Google Play has it already."""
     if existing is None:
         existing = _upload_artifact(edit, artifact)
@@ -471,7 +498,11 @@ def _by_earlier_run(edit: ReleaseEdit, artifact: Artifact) -> bool:
 
 
 def _same(
-    edit: ReleaseEdit, artifact: Artifact, existing: ListedArtifact, *, by_earlier_run: bool
+    edit: ReleaseEdit,
+    artifact: Artifact,
+    existing: ListedArtifact,
+    *,
+    by_earlier_run: bool,
 ) -> FileResult:
     """Return the result of an artifact that Google Play has already.
 
@@ -482,7 +513,9 @@ def _same(
     ours = edit.context.sha256(artifact)
     theirs = existing.sha256
     if ours != theirs and by_earlier_run:
-        what = f"edit {edit.id} of an earlier run has other bytes as version code {code}"
+        what = (
+            f"edit {edit.id} of an earlier run has other bytes as version code {code}"
+        )
         raise BuiltAgain(f"{artifact.name} was built again: {what}.")
     if ours != theirs:
         raise ReleaseRefused(
@@ -523,7 +556,9 @@ def _where(edit: ReleaseEdit, code: int) -> str:
 
 
 def _put_supplementary(
-    edit: ReleaseEdit, companion: SupplementaryFile, published: Collection[SupplementaryFile]
+    edit: ReleaseEdit,
+    companion: SupplementaryFile,
+    published: Collection[SupplementaryFile],
 ) -> None:
     """Put a file that goes with an artifact into the edit, unless it is there already.
 
@@ -539,7 +574,11 @@ def _put_supplementary(
 
 
 def _put_file(
-    edit: ReleaseEdit, companion: SupplementaryFile, file: Artifact, *, is_published: bool
+    edit: ReleaseEdit,
+    companion: SupplementaryFile,
+    file: Artifact,
+    *,
+    is_published: bool,
 ) -> None:
     """Upload a file that goes with an artifact, unless it is there already."""
     purpose = f"{companion.kind}:{companion.version_code}"
@@ -583,6 +622,9 @@ def _validate(edit: ReleaseEdit) -> None:
     except ApiError as refused:
         # Google demands a parameter that only a commit can carry. With `false` no commit carries
         # it, so that the refusal stands.
-        if find(refused) is not REVIEW_BY_HAND or edit.job.not_sent_for_review == "false":
+        if (
+            find(refused) is not REVIEW_BY_HAND
+            or edit.job.not_sent_for_review == "false"
+        ):
             raise
         edit.context.info(f"Google Play says: {refused.message}")

@@ -29,7 +29,11 @@ from uploader.services.play import (
     universal_apk,
 )
 from uploader.services.play.client import Edit
-from uploader.services.play.edit_lifecycle import blaming_the_input, read_and_deleted, unfinished
+from uploader.services.play.edit_lifecycle import (
+    blaming_the_input,
+    read_and_deleted,
+    unfinished,
+)
 from uploader.services.play.known_errors import EDIT_GONE, explained_refusals, find
 from uploader.services.play.model import (
     ListedArtifact,
@@ -127,7 +131,9 @@ def _apk_to_fetch(
     """
     if not inputs.universal_apk:
         return None
-    of_app = replace(inputs, universal_apk=inputs.universal_apk.replace(PACKAGE, package))
+    of_app = replace(
+        inputs, universal_apk=inputs.universal_apk.replace(PACKAGE, package)
+    )
     goal = universal_apk.goal_of(of_app, (), workspace, problems)
     if inputs.common.dry_run:
         return None
@@ -172,7 +178,9 @@ def flow(job: StatusJob, context: Context) -> Outcome:
         newest_first, outcome = _status(job, context)
         if job.universal_apk:
             codes = _newest_version_codes(newest_first)
-            outcome = universal_apk.fetched(job.package, codes, job.universal_apk, outcome, context)
+            outcome = universal_apk.fetched(
+                job.package, codes, job.universal_apk, outcome, context
+            )
         if job.goal is None or outcome.trouble:
             return outcome
         names = job.tracks or tuple(newest_first)[:1] or STANDARD[:1]
@@ -227,7 +235,9 @@ def _status(job: StatusJob, context: Context) -> tuple[dict[str, Reviewed], Outc
     context.publish(outputs(newest_first))
     if content:
         context.publish({"next-version-code": str(content[1] + 1)})
-    return newest_first, Outcome(f"{job.package}: {_summary(newest_first)}.", sections=(table,))
+    return newest_first, Outcome(
+        f"{job.package}: {_summary(newest_first)}.", sections=(table,)
+    )
 
 
 def _warn_of_missing_tracks(
@@ -262,7 +272,9 @@ def _summary(newest_first: Mapping[str, Reviewed]) -> str:
     """Return the newest release with its status, in words."""
     for track, releases in newest_first.items():
         reviewed = newest(releases)
-        facts = ", ".join(filter(None, (_in_words(reviewed.release), _review(reviewed))))
+        facts = ", ".join(
+            filter(None, (_in_words(reviewed.release), _review(reviewed)))
+        )
         return f"{track} has {release_words.named(reviewed.release)}: {facts}"
     return "no releases"
 
@@ -297,7 +309,9 @@ def _content(job: StatusJob, context: Context) -> _EditContent | None:
     except ApiError as refused:
         if not find(refused).permission:
             raise
-        context.warning(f"The account may not open an edit, so it can't release: {refused.message}")
+        context.warning(
+            f"The account may not open an edit, so it can't release: {refused.message}"
+        )
         return None
     opened = "The account may open an edit; opened"
     if job.rehearsal:
@@ -330,7 +344,9 @@ def _read(edit: Edit) -> _EditContent:
     return on_tracks, highest
 
 
-def _track(listed: tuple[review.Listed, ...], live: Releases, *, in_edit: bool) -> Reviewed:
+def _track(
+    listed: tuple[review.Listed, ...], live: Releases, *, in_edit: bool
+) -> Reviewed:
     """What an edit says of the track (`live`), with the states from the list; and what only the
     list has.
     """

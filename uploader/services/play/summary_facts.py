@@ -8,7 +8,12 @@ from dataclasses import replace
 
 from uploader.services.base import Section
 from uploader.services.play import plan
-from uploader.services.play.model import Release, Releases, find_same_versions, having_status
+from uploader.services.play.model import (
+    Release,
+    Releases,
+    find_same_versions,
+    having_status,
+)
 from uploader.services.play.plan import Changes
 from uploader.services.play.release_job import ReleaseJob
 from uploader.services.play.release_names import as_told
@@ -27,7 +32,9 @@ _EVERYBODY = 1.0
 _NOTES = re.compile(r" {6}notes \S+: ")  # a line of the plan about release notes
 
 
-def section(title: str, changes: Changes, review: Sequence[str] | None = None) -> Section:
+def section(
+    title: str, changes: Changes, review: Sequence[str] | None = None
+) -> Section:
     """Return the changes for the summary: what it draws of them, and the lines of the rest.
 
     Notes, texts and images are drawn, so that no line is about them.
@@ -44,13 +51,16 @@ def facts_of(changes: Changes) -> ReleaseFacts:
     """Return what the summary draws of the changes."""
     job = changes.job
     texts = [
-        ChangedText(text.language, text.field, text.before, text.after) for text in changes.texts
+        ChangedText(text.language, text.field, text.before, text.after)
+        for text in changes.texts
     ]
     images = []
     for image in changes.images:
         replaced = tuple(image.live)
         counts = (image.removed, image.kept, len(image.sent_again))
-        images.append(ChangedImages(image.language, image.type, image.added, replaced, *counts))
+        images.append(
+            ChangedImages(image.language, image.type, image.added, replaced, *counts)
+        )
     files: set[str] = set()
     if job.listing:
         for artifacts in job.listing.images.values():

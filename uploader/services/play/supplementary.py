@@ -21,7 +21,12 @@ from typing import Literal, TypeAlias
 from uploader.errors import Problems
 from uploader.files.android import native
 from uploader.files.android.limits import expansion_file
-from uploader.files.android.map_ids import ids_of_artifact, ids_of_mapping, mapping_file, same_build
+from uploader.files.android.map_ids import (
+    ids_of_artifact,
+    ids_of_mapping,
+    mapping_file,
+    same_build,
+)
 from uploader.files.artifacts import Artifact, Artifacts
 from uploader.files.workspace import Workspace, path_hint, printable
 from uploader.inputs.parsers import PLACEHOLDERS, FilesByVersion
@@ -29,9 +34,14 @@ from uploader.inputs.records import ReleaseInputs
 from uploader.services.play.release_job import SupplementaryFile, version_code
 
 DebugFile: TypeAlias = Literal["mapping", "symbols"]
-DEBUG_INPUTS: Mapping[str, str] = {"mapping": "mapping-file", "symbols": "debug-symbols"}
+DEBUG_INPUTS: Mapping[str, str] = {
+    "mapping": "mapping-file",
+    "symbols": "debug-symbols",
+}
 _ONE_EACH = "a path with `{version-code}` or `{name}`, or a line `42=path` for each version code"
-_HEAD = 64 << 10  # bytes of a mapping; what R8 writes before the first class has some four hundred
+_HEAD = (
+    64 << 10
+)  # bytes of a mapping; what R8 writes before the first class has some four hundred
 
 
 def supplementary_files(
@@ -117,9 +127,13 @@ class _Matching:
         ]
         if self._complete and not apks:
             self._problems.add(
-                name, "only an APK has expansion files.", "together with an APK in `files`"
+                name,
+                "only an APK has expansion files.",
+                "together with an APK in `files`",
             )
-        file = self._problems.collect(partial(expansion_file, value, self._workspace, name))
+        file = self._problems.collect(
+            partial(expansion_file, value, self._workspace, name)
+        )
         if file is None:
             return
         for apk in apks:
@@ -168,15 +182,20 @@ class _Matching:
             if code in by_code or not self._complete:
                 yield by_code.get(code), path
                 continue
-            artifacts = ", ".join(f"{artifact.name} ({own})" for own, artifact in by_code.items())
+            artifacts = ", ".join(
+                f"{artifact.name} ({own})" for own, artifact in by_code.items()
+            )
             what = (
-                f"{printable(path)} is for version code {code}, which no artifact has: {artifacts}."
+                f"{printable(path)} is for version code {code}, which no artifact has: "
+                f"{artifacts}."
             )
             self._problems.add(
                 DEBUG_INPUTS[kind], what, _ONE_EACH, code="companion-without-artifact"
             )
 
-    def _by_pattern(self, kind: DebugFile, pattern: str) -> Iterator[tuple[Artifact, str]]:
+    def _by_pattern(
+        self, kind: DebugFile, pattern: str
+    ) -> Iterator[tuple[Artifact, str]]:
         """Yield each artifact whose file exists, with the path that the pattern gives for it."""
         refuse = partial(self._problems.add, DEBUG_INPUTS[kind])
         by_path: dict[str, list[Artifact]] = {}
@@ -195,7 +214,9 @@ class _Matching:
                 yield artifacts[0], path
             elif not _carries(artifacts[0], kind):
                 hint = printable(path_hint(path, self._workspace.root))
-                refuse(f"{printable(path)}, which {artifacts[0].name} needs, does not exist.{hint}")
+                refuse(
+                    f"{printable(path)}, which {artifacts[0].name} needs, does not exist.{hint}"
+                )
 
     def _check_build(self, mapping: Artifact, artifact: Artifact) -> None:
         """Add a problem when R8 says that the mapping and the artifact are of two builds."""
@@ -210,7 +231,9 @@ class _Matching:
                 f"{min(ids, key=len)}, that of the artifact {', '.join(sorted(built_ids))}."
             )
             accepted = "the mapping.txt that the build of the artifact wrote"
-            self._problems.add("mapping-file", what, accepted, code="mapping-of-another-build")
+            self._problems.add(
+                "mapping-file", what, accepted, code="mapping-of-another-build"
+            )
 
     def _symbols(self, name: str) -> Artifact:
         """Return native symbols, packed into a temporary file where they are a folder.

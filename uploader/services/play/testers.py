@@ -22,8 +22,19 @@ if TYPE_CHECKING:
 # Domains of mail services for people, which have no Google Groups.
 _GMAIL = ("gmail.com", "googlemail.com")
 _MICROSOFT = ("outlook.com", "hotmail.com", "live.com")
-_OTHERS = ("yahoo.com", "icloud.com", "me.com", "aol.com", "gmx.com", "gmx.de", "gmx.net", "web.de")
-_MAIL_SERVICES = frozenset((*_GMAIL, *_MICROSOFT, *_OTHERS, "proton.me", "protonmail.com"))
+_OTHERS = (
+    "yahoo.com",
+    "icloud.com",
+    "me.com",
+    "aol.com",
+    "gmx.com",
+    "gmx.de",
+    "gmx.net",
+    "web.de",
+)
+_MAIL_SERVICES = frozenset(
+    (*_GMAIL, *_MICROSOFT, *_OTHERS, "proton.me", "protonmail.com")
+)
 
 
 @dataclass(frozen=True)
@@ -53,7 +64,9 @@ def closed(tracks: Iterable[str]) -> tuple[str, ...]:
     groups = []
     for track in tracks:
         name = TrackName(track)
-        is_internal = name.base == "internal" or (bool(name.form_factor) and name.base == "qa")
+        is_internal = name.base == "internal" or (
+            bool(name.form_factor) and name.base == "qa"
+        )
         if name.base != "production" and not is_internal:
             groups.append(track)
     return tuple(groups)

@@ -33,7 +33,13 @@ from uploader.services.play.model import (
 )
 from uploader.services.play.release_job import ReleaseJob, ReleaseOptions
 from uploader.services.play.release_names import as_told
-from uploader.services.play.release_words import describe, describe_all, in_words, named, share
+from uploader.services.play.release_words import (
+    describe,
+    describe_all,
+    in_words,
+    named,
+    share,
+)
 from uploader.services.play.review import live_versions
 from uploader.services.play.tracks import current_releases
 
@@ -104,7 +110,9 @@ class TrackChange:
         for track, other in places:
             kept_back = KEPT_BACK.get(other.status)
             if kept_back and self.release.covers(other):
-                sentences.append(f"{'+'.join(other.version_codes)} was {kept_back} on {track}")
+                sentences.append(
+                    f"{'+'.join(other.version_codes)} was {kept_back} on {track}"
+                )
         return tuple(sentences)
 
     @property
@@ -151,7 +159,11 @@ def _check_retained_exist(edit: ReleaseEdit, known: Collection[int]) -> None:
     there = set(edit.job.codes)
     for releases in edit.seen.values():
         there.update(model.all_version_codes(releases))
-    unknown = [code for code in edit.job.retained if code not in there and int(code) not in known]
+    unknown = [
+        code
+        for code in edit.job.retained
+        if code not in there and int(code) not in known
+    ]
     if unknown:
         raise ReleaseRefused(
             f"`version-codes-to-retain`: Google Play has no version {', '.join(unknown)} of this "
@@ -175,7 +187,9 @@ def plan_update(edit: ReleaseEdit, track: str) -> TrackChange:
     release = _with_kept_notes(_wanted(edit, track, before, source), before)
     there = _already_there(edit, track, before, release, source)
     if there is not None:
-        return TrackChange(track, before, before, there, now, gone_on=_how_gone_on(there, release))
+        return TrackChange(
+            track, before, before, there, now, gone_on=_how_gone_on(there, release)
+        )
     if source:
         _check_kept_back(job, job.promote_from, source)
     _check_users(job, track, before, release)
@@ -220,7 +234,11 @@ def _may_replace(edit: ReleaseEdit, track: str, before: Releases) -> bool:
 
 
 def _already_there(
-    edit: ReleaseEdit, track: str, before: Releases, asked: Release, source: Release | None
+    edit: ReleaseEdit,
+    track: str,
+    before: Releases,
+    asked: Release,
+    source: Release | None,
 ) -> Release | None:
     """Return the release with the versions of the job's files, or of the promoted `source`, that
     was on the track before, as asked for or further. None for a job that has neither.
@@ -279,7 +297,9 @@ def _promoted(edit: ReleaseEdit) -> Release | None:
         return None
     offered = current_releases(edit, job.promote_from)
     if edit.begun.promoted:
-        return edit.begun.promoted.with_status(_status_by_now(offered, edit.begun.promoted))
+        return edit.begun.promoted.with_status(
+            _status_by_now(offered, edit.begun.promoted)
+        )
     if job.promoted:
         artifacts: Collection[int] = ()
         if no_longer_on(offered, job.promoted):
@@ -298,7 +318,9 @@ def _status_by_now(offered: Iterable[Release], begun: Release) -> Status:
     return begun.status
 
 
-def _wanted(edit: ReleaseEdit, track: str, live: Releases, source: Release | None) -> Release:
+def _wanted(
+    edit: ReleaseEdit, track: str, live: Releases, source: Release | None
+) -> Release:
     """The release of another track, one made of version codes, or the one that is there, with what
     the job asks for.
 
@@ -350,7 +372,9 @@ def _kept_fields(live: Releases, version_codes: Collection[str]) -> Release:
     return Release()
 
 
-def _check_begun(edit: ReleaseEdit, track: str, release: Release, wanted: Release) -> None:
+def _check_begun(
+    edit: ReleaseEdit, track: str, release: Release, wanted: Release
+) -> None:
     """Refuse to change a release that others have changed since this job began.
 
     A job without files changes what is on the track, which is not what it was begun for any more.
@@ -389,7 +413,11 @@ def new(
     fraction = options.fraction
     if fraction is None:
         fraction = base.user_fraction
-    release = base.with_version_codes(version_codes).with_status(status).without_user_fraction()
+    release = (
+        base.with_version_codes(version_codes)
+        .with_status(status)
+        .without_user_fraction()
+    )
     if status in STAGED and fraction is not None:
         release = release.with_user_fraction(fraction)
     if options.name:
@@ -435,7 +463,9 @@ def to_promote(track: str, live: Sequence[Release]) -> Release:
     return _newest_of(track, candidates, live, "promote")
 
 
-def no_longer_on(live: Iterable[Release], version_codes: Iterable[str]) -> tuple[str, ...]:
+def no_longer_on(
+    live: Iterable[Release], version_codes: Iterable[str]
+) -> tuple[str, ...]:
     """Those of the version codes that no release of a track has."""
     held = set(model.all_version_codes(live))
     return tuple(code for code in version_codes if code not in held)
@@ -543,16 +573,21 @@ def remark(job: ReleaseJob, update: TrackChange) -> str:
     """
     if not update.gone_on:
         return ""
-    sentence = _what_it_is_now(job, update.track, update.release, moved=update.gone_on.moved)
+    sentence = _what_it_is_now(
+        job, update.track, update.release, moved=update.gone_on.moved
+    )
     if not update.gone_on.left_out:
         return sentence
     left_out = ", ".join(update.gone_on.left_out)
     return (
-        f"{sentence}. There, these stay as they are, too, unlike what this run asks for: {left_out}"
+        f"{sentence}. There, these stay as they are, too, unlike what this run asks "
+        f"for: {left_out}"
     )
 
 
-def _what_it_is_now(job: ReleaseJob, track: str, release: Release, *, moved: bool) -> str:
+def _what_it_is_now(
+    job: ReleaseJob, track: str, release: Release, *, moved: bool
+) -> str:
     if not moved:
         return f"{named(release)} is on {track}: {in_words(release)}"
     if release.status != "halted":
@@ -684,7 +719,9 @@ def _find_as_written(edit: ReleaseEdit, track: str) -> TrackChange | None:
     gone_on = None
     if not settled(now, wrote):
         written = wrote[0]
-        gone_on = GoneOn(_has_moved(release, written), tuple(_differences(release, written)))
+        gone_on = GoneOn(
+            _has_moved(release, written), tuple(_differences(release, written))
+        )
     return TrackChange(track, now, now, release, now, gone_on=gone_on, replaced=before)
 
 
@@ -801,7 +838,11 @@ def _places_of(edit: ReleaseEdit, version_code: str) -> list[tuple[str, Release]
     """Return the tracks that have a version, each with the release that it is in."""
     places: list[tuple[str, Release]] = []
     for track, releases in edit.seen.items():
-        places += [(track, release) for release in releases if release.has_any_of([version_code])]
+        places += [
+            (track, release)
+            for release in releases
+            if release.has_any_of([version_code])
+        ]
     return places
 
 
@@ -809,7 +850,12 @@ def _check_draft(job: ReleaseJob, track: str, live: Releases, release: Release) 
     """A draft that waits on the track is published by files, by a promotion, or by a written status
     alone.
     """
-    if job.codes or job.promote_from or job.options.status or release.status not in SERVED:
+    if (
+        job.codes
+        or job.promote_from
+        or job.options.status
+        or release.status not in SERVED
+    ):
         return
     for draft in model.having_status(live, "draft"):
         if release.covers(draft):
@@ -849,7 +895,9 @@ def _gets_users_of(release: Release, other: Release) -> bool:
     return other.status == "completed" and other.covers(release)
 
 
-def _check_halted(job: ReleaseJob, track: str, release: Release, other: Release) -> None:
+def _check_halted(
+    job: ReleaseJob, track: str, release: Release, other: Release
+) -> None:
     """Raise ReleaseRefused where `release` would go on with `other`, which is halted, and nobody
     has asked for that.
     """

@@ -19,16 +19,24 @@ IN_THE_CONSOLE = {
     "closed testing": "alpha",
     "open testing": "beta",
     # In the other languages of the Play Console in which people have written them.
-    **dict.fromkeys(("interner test", "interne tests", "test interne", "tests internes"), INTERNAL),
+    **dict.fromkeys(
+        ("interner test", "interne tests", "test interne", "tests internes"), INTERNAL
+    ),
     **dict.fromkeys(("prueba interna", "teste interno", "test interno"), INTERNAL),
     **dict.fromkeys(("内部テスト", "内部测试"), INTERNAL),
-    **dict.fromkeys(("geschlossener test", "geschlossene tests", "test fermé"), "alpha"),
+    **dict.fromkeys(
+        ("geschlossener test", "geschlossene tests", "test fermé"), "alpha"
+    ),
     **dict.fromkeys(("prueba cerrada", "teste fechado", "test chiuso"), "alpha"),
     **dict.fromkeys(("クローズド テスト", "封闭式测试"), "alpha"),
-    **dict.fromkeys(("offener test", "offene tests", "test ouvert", "tests ouverts"), "beta"),
+    **dict.fromkeys(
+        ("offener test", "offene tests", "test ouvert", "tests ouverts"), "beta"
+    ),
     **dict.fromkeys(("prueba abierta", "teste aberto", "test aperto"), "beta"),
     **dict.fromkeys(("オープン テスト", "开放式测试"), "beta"),
-    **dict.fromkeys(("produktion", "producción", "produção", "produzione"), "production"),
+    **dict.fromkeys(
+        ("produktion", "producción", "produção", "produzione"), "production"
+    ),
     **dict.fromkeys(("製品版", "正式版"), "production"),
 }
 # `Closed testing - Alpha`: the Play Console's heading above a track, and the track's own name
@@ -73,7 +81,14 @@ _FORM_FACTORS = (
         "automotive",
         "android.hardware.type.automotive",
         "cars",
-        ("automotive", "automotiveos", "androidautomotive", "androidauto", "car", "cars"),
+        (
+            "automotive",
+            "automotiveos",
+            "androidautomotive",
+            "androidauto",
+            "car",
+            "cars",
+        ),
         "AUTOMOTIVE",
     ),
 )

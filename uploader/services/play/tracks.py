@@ -69,7 +69,8 @@ def _creation(job: ReleaseJob, track: str) -> str:
     if job.rollout or track == job.promote_from:
         return ""
     return (
-        f", or create the closed track {track}: in the Play Console, or with `create-tracks: true`"
+        f", or create the closed track {track}: in the Play Console, or with "
+        "`create-tracks: true`"
     )
 
 
@@ -159,7 +160,9 @@ def _plan_creation(edit: ReleaseEdit, track: str, known: Collection[str]) -> Non
     similar = meant(base, [name.base for name in names if name.form_factor == form])
     if similar and track not in edit.missing:
         other = TrackName(track).beside(similar)
-        edit.context.warning(f"Track {track} is created, although the app has the track {other}.")
+        edit.context.warning(
+            f"Track {track} is created, although the app has the track {other}."
+        )
     edit.missing.add(track)
 
 

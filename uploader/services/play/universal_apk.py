@@ -76,7 +76,9 @@ class UniversalApkGoal:
 
     def of(self, code: str) -> Destination:
         """Return where the APK of one version goes."""
-        return replace(self.destination, path=self.destination.path.replace(PLACE, code))
+        return replace(
+            self.destination, path=self.destination.path.replace(PLACE, code)
+        )
 
 
 def goal_of(
@@ -91,7 +93,9 @@ def goal_of(
     goal = UniversalApkGoal(
         Destination(workspace, NAME, inputs.universal_apk), inputs.wait_deadline
     )
-    manifests = {artifact.name: artifact.manifest for artifact in artifacts if artifact.manifest}
+    manifests = {
+        artifact.name: artifact.manifest for artifact in artifacts if artifact.manifest
+    }
     for name, manifest in manifests.items():
         if manifest.kind == "apk":
             what = (
@@ -99,10 +103,16 @@ def goal_of(
                 "only from a bundle."
             )
             problems.add(NAME, what, "together with bundles (.aab)")
-    if isinstance(inputs, ReleaseInputs) and not (inputs.common.files and inputs.commit):
+    if isinstance(inputs, ReleaseInputs) and not (
+        inputs.common.files and inputs.commit
+    ):
         what = "no bundle is committed, so Google Play generates no APK."
-        problems.add(NAME, what, "with `files` and `commit: true`, or with `target: play-status`")
-    destinations = [goal.of(str(manifest.version_code)) for manifest in manifests.values()]
+        problems.add(
+            NAME, what, "with `files` and `commit: true`, or with `target: play-status`"
+        )
+    destinations = [
+        goal.of(str(manifest.version_code)) for manifest in manifests.values()
+    ]
     for destination in destinations or [goal.destination]:
         problems.collect(destination.check)
         _check_overwriting(destination, artifacts, problems)
@@ -110,7 +120,9 @@ def goal_of(
     return goal
 
 
-def _check_overwriting(destination: Destination, artifacts: Artifacts, problems: Problems) -> None:
+def _check_overwriting(
+    destination: Destination, artifacts: Artifacts, problems: Problems
+) -> None:
     """Add a problem where the APK would replace an artifact, or a file that the run writes."""
     path = os.path.realpath(destination.workspace.root / destination.path)
     locations = {os.path.realpath(artifact.location) for artifact in artifacts}
@@ -122,7 +134,8 @@ def _check_overwriting(destination: Destination, artifacts: Artifacts, problems:
         problems.add(NAME, what)
     elif path.rpartition("/")[2] in _OWN_FILES:
         what = (
-            f"{destination.name} is the name of one of the run's own files; choose another place."
+            f"{destination.name} is the name of one of the run's own files; choose "
+            "another place."
         )
         problems.add(NAME, what)
 
@@ -136,7 +149,11 @@ def _check_place(goal: UniversalApkGoal, names: tuple[str, ...]) -> None:
 
 
 def fetched(
-    package: str, codes: tuple[str, ...], goal: UniversalApkGoal, outcome: Outcome, context: Context
+    package: str,
+    codes: tuple[str, ...],
+    goal: UniversalApkGoal,
+    outcome: Outcome,
+    context: Context,
 ) -> Outcome:
     """Fetch the APK of each version, and return the outcome with a table of them.
 
@@ -183,7 +200,9 @@ def _fetch(
     file = context.download(step)
     signer = fingerprint(apk.certificate)
     size = format_size(file.size)
-    context.info(f"{destination.name}: {what}, {size}, signed with certificate {signer}.")
+    context.info(
+        f"{destination.name}: {what}, {size}, signed with certificate {signer}."
+    )
     return file.path, size, file.sha256, apk.certificate
 
 
@@ -204,7 +223,9 @@ def _tell_protection(apk: UniversalApk, code: str, context: Context) -> None:
         )
 
 
-def _generated(package: str, code: str, seconds: float, context: Context) -> UniversalApk:
+def _generated(
+    package: str, code: str, seconds: float, context: Context
+) -> UniversalApk:
     """Return the APK once Google Play has it. Raises TemporaryError when time is up."""
     poll = context.poll(seconds)
     waiting = True
@@ -237,7 +258,9 @@ def _listed(context: Context, package: str, code: str) -> list[UniversalApk]:
         unprotected = key.of_kind("standalone", unprotected=True)
         if len(unprotected) == 1:
             path = unprotected[0].path
-            apks.append(UniversalApk(key.certificate, path, key.is_protected, instead=True))
+            apks.append(
+                UniversalApk(key.certificate, path, key.is_protected, instead=True)
+            )
         elif universal:
             path = universal[0].path
             apks.append(UniversalApk(key.certificate, path, key.is_protected))
@@ -249,9 +272,17 @@ def _check(package: str, code: int, certificate: str, file: BinaryIO) -> str:
     try:
         manifest = read_manifest(file, "it")
     except InputError as error:
-        raise _mismatch(code, " ".join(problem.what for problem in error.problems)) from None
-    if (manifest.kind, manifest.package, manifest.version_code) != ("apk", package, code):
-        is_instead = f"it is {manifest.package} {manifest.version_code} ({manifest.kind})"
+        raise _mismatch(
+            code, " ".join(problem.what for problem in error.problems)
+        ) from None
+    if (manifest.kind, manifest.package, manifest.version_code) != (
+        "apk",
+        package,
+        code,
+    ):
+        is_instead = (
+            f"it is {manifest.package} {manifest.version_code} ({manifest.kind})"
+        )
         raise _mismatch(code, f"{is_instead}, not {package} {code}.")
     # It loads cryptography, which a run without such an APK does not need.
     from uploader.files.android.apk_signature import verified_signer
@@ -262,7 +293,9 @@ def _check(package: str, code: int, certificate: str, file: BinaryIO) -> str:
         raise _mismatch(code, f"it {error}") from None
     if certificate != signer.sha256 and certificate not in signer.rotated_from:
         signed = f"it is signed by {signer.sha256}"
-        raise _mismatch(code, f"{signed}, but Google Play reports the certificate {certificate}.")
+        raise _mismatch(
+            code, f"{signed}, but Google Play reports the certificate {certificate}."
+        )
     return ""
 
 

@@ -119,22 +119,30 @@ def prepare(inputs: VerifyInputs, files: Artifacts, workspace: Workspace) -> Pre
     return Prepared(tuple(lines), (), partial(_flow, job), sends_files=False)
 
 
-def _prepare_with_login(inputs: VerifyInputs, files: Artifacts, workspace: Workspace) -> Prepared:
+def _prepare_with_login(
+    inputs: VerifyInputs, files: Artifacts, workspace: Workspace
+) -> Prepared:
     """Check the inputs of a comparison with what Google Play generated."""
     problems = Problems()
     batch.require(problems, files=files)
     if inputs.common.rehearsal:
         what = "the embedded emulator has no release to compare."
-        problems.add("api-endpoint", what, "a rehearsal of `target: play` with `verify: true`")
+        problems.add(
+            "api-endpoint", what, "a rehearsal of `target: play` with `verify: true`"
+        )
     goal = goal_of(inputs, files, workspace, problems)
     problems.raise_if_any()
     apps: dict[str, tuple[int, ...]] = {}
     lines = []
     for bundle, (package, code) in goal.bundles:
         apps[package] = (*apps.get(package, ()), code)
-        lines.append(f"Compare what Google Play serves of {package} {code} with {bundle.name}")
+        lines.append(
+            f"Compare what Google Play serves of {package} {code} with {bundle.name}"
+        )
     if inputs.common.dry_run:
-        flow = batch.dry_run(f"Would compare {plural(len(files), 'bundle')} with what is served.")
+        flow = batch.dry_run(
+            f"Would compare {plural(len(files), 'bundle')} with what is served."
+        )
     else:
         flow = _flow_of(goal)
     return Prepared(tuple(lines), (SCOPE,), flow, apps=apps, sends_files=False)
@@ -170,7 +178,11 @@ def goal_of(
     problems.collect(destination.check)
     bundles = tuple((bundle, version) for version, bundle in versions.items())
     return VerifyGoal(
-        bundles, inputs.wait_deadline, workspace, destination, inputs.require_unprotected
+        bundles,
+        inputs.wait_deadline,
+        workspace,
+        destination,
+        inputs.require_unprotected,
     )
 
 
@@ -181,18 +193,24 @@ class Verification:
 
     def __init__(self, count: int) -> None:
         self._count = count
-        self.turn = threading.Lock()  # of the bundle that is compared, so that few APKs are kept
+        self.turn = (
+            threading.Lock()
+        )  # of the bundle that is compared, so that few APKs are kept
         self._lock = threading.Lock()
         self._verdicts: list[Verdict] = []
 
-    def add(self, verdicts: Sequence[Verdict], destination: Destination, context: Context) -> bool:
+    def add(
+        self, verdicts: Sequence[Verdict], destination: Destination, context: Context
+    ) -> bool:
         """Write the statement with these verdicts beside those of other apps, and return whether
         that was done.
 
         Without all of them there is no result, and no statement, unless something has changed.
         """
         with self._lock:
-            self._verdicts = sorted([*self._verdicts, *verdicts], key=attrgetter("package"))
+            self._verdicts = sorted(
+                [*self._verdicts, *verdicts], key=attrgetter("package")
+            )
             worst = _worst(self._verdicts)
             if worst != "changed" and len(self._verdicts) < self._count:
                 return False
@@ -265,7 +283,9 @@ def verified(
     )
 
 
-def _compared(goal: VerifyGoal, verification: Verification, context: Context) -> Outcome:
+def _compared(
+    goal: VerifyGoal, verification: Verification, context: Context
+) -> Outcome:
     """Compare all bundles, and tell what came of it.
 
     Each is waited for by itself. Raises what kept one from being compared, in the words of a
@@ -278,7 +298,12 @@ def _compared(goal: VerifyGoal, verification: Verification, context: Context) ->
         try:
             verdicts.append(
                 compare_served(
-                    bundle, version, goal.seconds, goal.workspace, context, verification.turn
+                    bundle,
+                    version,
+                    goal.seconds,
+                    goal.workspace,
+                    context,
+                    verification.turn,
                 )
             )
         except (Interrupted, Stopped):
@@ -294,7 +319,9 @@ def _compared(goal: VerifyGoal, verification: Verification, context: Context) ->
     names = [bundle.name for bundle, _ in goal.bundles]
     verdicts.sort(key=lambda verdict: names.index(verdict.bundle))
     required = goal.require_unprotected
-    return report(verdicts, goal.destination, verification, context, require_unprotected=required)
+    return report(
+        verdicts, goal.destination, verification, context, require_unprotected=required
+    )
 
 
 def _pairs(files: Artifacts, apks: Artifacts, problems: Problems) -> tuple[Pair, ...]:
@@ -327,12 +354,16 @@ def _version_of_apk(apk: Artifact, bundles: Mapping[Version, Artifact]) -> Versi
         return version
     candidates = []
     for candidate, bundle in bundles.items():
-        if not identity.version_code and served.has_slice_without_version(bundle, identity):
+        if not identity.version_code and served.has_slice_without_version(
+            bundle, identity
+        ):
             candidates.append(candidate)
     if len(candidates) == 1:
         return candidates[0]
     if candidates:
-        what = f"{apk.name} has no version code, and several bundles have its asset pack."
+        what = (
+            f"{apk.name} has no version code, and several bundles have its asset pack."
+        )
         raise InputError(Problem("apks", what, "the bundle of one version in `files`"))
     built = ", ".join(f"{package} {code}" for package, code in bundles)
     what = f"{apk.name} is {identity.package} {identity.version_code}, but `files` is {built}."
@@ -378,7 +409,9 @@ def _flow(job: VerifyJob, context: Context) -> Outcome:
         verdicts.append(verdict)
     required = job.require_unprotected
     verification = Verification(len(job.pairs))
-    return report(verdicts, job.destination, verification, context, require_unprotected=required)
+    return report(
+        verdicts, job.destination, verification, context, require_unprotected=required
+    )
 
 
 def report(
@@ -401,7 +434,9 @@ def report(
     context.publish(outputs)
     findings = _told(verdicts)
     for finding in findings[:_MAX_LINES]:
-        context.info(f"{finding.file}: {finding.state}: {_short(finding.entry)} ({finding.why}).")
+        context.info(
+            f"{finding.file}: {finding.state}: {_short(finding.entry)} ({finding.why})."
+        )
     if len(findings) > _MAX_LINES:
         left = len(findings) - _MAX_LINES
         context.info(f"{_entries(left, 'more ')}{in_statement}.")
@@ -507,11 +542,15 @@ def _told(verdicts: Sequence[Verdict]) -> list[Finding]:
     """Return the findings that people are told, the worst first."""
     told: list[Finding] = []
     for verdict in verdicts:
-        told += [finding for finding in verdict.findings if finding.state not in _NOT_TOLD]
+        told += [
+            finding for finding in verdict.findings if finding.state not in _NOT_TOLD
+        ]
     return sorted(told, key=lambda finding: _STATES_FIRST.index(finding.state))
 
 
-def _sections(verdicts: Sequence[Verdict], findings: Sequence[Finding]) -> tuple[Section, ...]:
+def _sections(
+    verdicts: Sequence[Verdict], findings: Sequence[Finding]
+) -> tuple[Section, ...]:
     """Return the tables of the summary."""
     apks: list[ApkReport] = []
     for verdict in verdicts:

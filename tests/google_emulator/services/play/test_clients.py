@@ -36,10 +36,14 @@ def client(start_emulator: StartEmulator) -> EmulatorClient:
 def put_release(client: EmulatorClient, **release: Any) -> Reply:
     wanted = {"status": "completed", "versionCodes": ["7"], **release}
     path = f"{client.edit()}/tracks/production"
-    return client.request("PUT", path, json={"track": "production", "releases": [wanted]})
+    return client.request(
+        "PUT", path, json={"track": "production", "releases": [wanted]}
+    )
 
 
-@pytest.mark.parametrize("body", [b"", b"{}", b"null\n"], ids=["nothing", "object", "null"])
+@pytest.mark.parametrize(
+    "body", [b"", b"{}", b"null\n"], ids=["nothing", "object", "null"]
+)
 def test_an_edit_needs_no_resource(client: EmulatorClient, body: bytes) -> None:
     """Java and Node send nothing, Python an empty object, Go null."""
     assert client.request("POST", f"{APP}/edits", body, JSON).status == 200
@@ -55,7 +59,10 @@ def test_the_query_of_a_post_may_be_a_form(start_emulator: StartEmulator) -> Non
     form = b"alt=json&changesNotSentForReview=true"
     assert client.request("POST", f"{edit}:commit", form, FORM).status == 200
     [committed] = client.emulator.state()["edits"]["committed"]
-    assert committed["commitParameters"] == {"alt": "json", "changesNotSentForReview": "true"}
+    assert committed["commitParameters"] == {
+        "alt": "json",
+        "changesNotSentForReview": "true",
+    }
     assert (client.emulator.requests[-1].query, client.emulator.requests[-1].body) == (
         form.decode(),
         b"",
@@ -69,14 +76,22 @@ def test_a_body_may_be_compressed(client: EmulatorClient) -> None:
     details = f"{client.edit()}/details"
     packed = {**JSON, "Content-Encoding": "gzip"}
     body = gzip.compress(json.dumps({"contactEmail": "a@example.com"}).encode())
-    assert client.request("PATCH", details, body, packed).json["contactEmail"] == "a@example.com"
+    assert (
+        client.request("PATCH", details, body, packed).json["contactEmail"]
+        == "a@example.com"
+    )
     assert client.request("PATCH", details, b"{}", packed).status == 400
     assert client.request("PATCH", details, body[:-9], packed).status == 400
     assert (
-        client.request("PATCH", details, gzip.compress(bytes(PAYLOAD_LIMIT + 1)), packed).status
+        client.request(
+            "PATCH", details, gzip.compress(bytes(PAYLOAD_LIMIT + 1)), packed
+        ).status
         == 413
     )
-    assert client.request("PATCH", details, b"{}", {"Content-Encoding": "identity"}).status == 200
+    assert (
+        client.request("PATCH", details, b"{}", {"Content-Encoding": "identity"}).status
+        == 200
+    )
 
 
 @pytest.mark.parametrize(
@@ -92,7 +107,15 @@ def test_a_body_may_be_compressed(client: EmulatorClient) -> None:
             {"status": "inProgress", "userFraction": "0.1"},
             {"status": "inProgress", "userFraction": 0.1},
         ),
-        ({"releaseNotes": None, "name": None, "userFraction": None, "countryTargeting": None}, {}),
+        (
+            {
+                "releaseNotes": None,
+                "name": None,
+                "userFraction": None,
+                "countryTargeting": None,
+            },
+            {},
+        ),
         ({"releaseNotes": [], "name": ""}, {}),
         (
             {"releaseNotes": {"language": "en-US", "text": "hi"}},
@@ -115,16 +138,25 @@ STATUS = "(type.googleapis.com/google.play.publishingapi.v3.Release.Status)"
 @pytest.mark.parametrize(
     ("sent", "words"),
     [
-        ({"status": "Completed"}, f"Invalid value at '%s.status' {STATUS}, \"Completed\""),
+        (
+            {"status": "Completed"},
+            f"Invalid value at '%s.status' {STATUS}, \"Completed\"",
+        ),
         ({"status": ""}, f"Invalid value at '%s.status' {STATUS}, \"\""),
         ({"status": True}, f"Invalid value at '%s.status' {STATUS}, true"),
-        ({"versionCodes": ["[5]"]}, "Invalid value at '%s.version_codes[0]' (TYPE_INT64), \"[5]\""),
+        (
+            {"versionCodes": ["[5]"]},
+            "Invalid value at '%s.version_codes[0]' (TYPE_INT64), \"[5]\"",
+        ),
         (
             {"inAppUpdatePriority": 2.5},
             "Invalid value at '%s.in_app_update_priority' (TYPE_INT32), 2.5",
         ),
         ({"name": 7}, "Invalid value at '%s.name' (TYPE_STRING), 7"),
-        ({"userFraction": True}, "Invalid value at '%s.user_fraction' (TYPE_DOUBLE), true"),
+        (
+            {"userFraction": True},
+            "Invalid value at '%s.user_fraction' (TYPE_DOUBLE), true",
+        ),
         (
             {"userFraction": [0.5]},
             "Unknown name \"user_fraction\" at '%s': Proto field is not repeating, cannot start",

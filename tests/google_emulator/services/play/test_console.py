@@ -13,7 +13,11 @@ from tests.support.emulator_client import PACKAGE, EmulatorClient
 
 ROLLOUT = {"status": "inProgress", "versionCodes": ["8"], "userFraction": 0.1}
 LIVE = {
-    PACKAGE: {"tracks": {"production": [ROLLOUT, {"status": "completed", "versionCodes": ["7"]}]}}
+    PACKAGE: {
+        "tracks": {
+            "production": [ROLLOUT, {"status": "completed", "versionCodes": ["7"]}]
+        }
+    }
 }
 ON_PRODUCTION = {"package": PACKAGE, "track": "production"}
 
@@ -24,18 +28,23 @@ def client(start_emulator: StartEmulator) -> EmulatorClient:
     return start_emulator(apps=LIVE)
 
 
-def releases(client: EmulatorClient, track: str = "production") -> dict[str, tuple[str, Any]]:
+def releases(
+    client: EmulatorClient, track: str = "production"
+) -> dict[str, tuple[str, Any]]:
     """Status and fraction of what is live on a track, by version code."""
     tracks = client.emulator.state()["tracks"][PACKAGE]
     return {
-        one["versionCodes"][0]: (one["status"], one.get("userFraction")) for one in tracks[track]
+        one["versionCodes"][0]: (one["status"], one.get("userFraction"))
+        for one in tracks[track]
     }
 
 
 def act(client: EmulatorClient, do: str, **options: Any) -> int:
     """One operation over HTTP; the answer is its status."""
     operation = {"do": do, **ON_PRODUCTION, **options}
-    return client.request("POST", "/__emulator/console", json={"operations": [operation]}).status
+    return client.request(
+        "POST", "/__emulator/console", json={"operations": [operation]}
+    ).status
 
 
 def test_a_rollout_in_the_hands_of_people(client: EmulatorClient) -> None:
@@ -59,7 +68,9 @@ def test_releases_and_tracks_are_added_and_removed(client: EmulatorClient) -> No
     """
     console = client.emulator.console
     console.add_release(
-        PACKAGE, "production", {"versionCodes": [12], "status": "inProgress", "userFraction": 0.01}
+        PACKAGE,
+        "production",
+        {"versionCodes": [12], "status": "inProgress", "userFraction": 0.01},
     )
     assert releases(client) == {"12": ("inProgress", 0.01), "7": ("completed", None)}
     assert 12 in client.emulator.state()["apps"][PACKAGE]["usedVersionCodes"]
@@ -81,14 +92,18 @@ def test_releases_and_tracks_are_added_and_removed(client: EmulatorClient) -> No
         ("add-track", {"track": "friends"}),
     ],
 )
-def test_open_edits_end(client: EmulatorClient, do: str, options: dict[str, Any]) -> None:
+def test_open_edits_end(
+    client: EmulatorClient, do: str, options: dict[str, Any]
+) -> None:
     """After a change from outside an edit can neither be read nor committed, in Google's words."""
     edit = client.edit()
     assert act(client, do, **options) == 200
     for method, path in (("GET", f"{edit}/tracks"), ("POST", f"{edit}:commit")):
         reply = client.request(method, path, b"")
         assert reply.status == 400
-        assert reply.message.startswith("A change was made to the application outside of this Edit")
+        assert reply.message.startswith(
+            "A change was made to the application outside of this Edit"
+        )
 
 
 @pytest.mark.parametrize(
@@ -122,7 +137,9 @@ def test_what_the_console_does_not_offer_is_refused(
     client = start_emulator(apps=LIVE, any_app=False)
     edit, before = client.edit(), releases(client)
     operation = {"do": do, **ON_PRODUCTION, **options}
-    reply = client.request("POST", "/__emulator/console", json={"operations": [operation]})
+    reply = client.request(
+        "POST", "/__emulator/console", json={"operations": [operation]}
+    )
     assert (reply.status, words in reply.message) == (400, True), reply.message
     assert releases(client) == before
     assert client.request("GET", f"{edit}/tracks").status == 200

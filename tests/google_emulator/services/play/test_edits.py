@@ -17,7 +17,10 @@ from tests.support.real_artifacts import LARGE, SMALL, real_apk
 
 PNG = b"\x89PNG\r\n\x1a\n"
 LIVE = {
-    PACKAGE: {"tracks": {"production": [{"status": "completed", "versionCodes": [7]}]}, "used": [5]}
+    PACKAGE: {
+        "tracks": {"production": [{"status": "completed", "versionCodes": [7]}]},
+        "used": [5],
+    }
 }
 
 
@@ -34,14 +37,23 @@ def apk(tmp_path: Path) -> bytes:
 
 
 def release(*codes: int, **changed: Any) -> dict[str, Any]:
-    return {"status": "completed", "versionCodes": [str(code) for code in codes], **changed}
+    return {
+        "status": "completed",
+        "versionCodes": [str(code) for code in codes],
+        **changed,
+    }
 
 
 def put_track(
-    client: EmulatorClient, edit: str, *releases: dict[str, Any], track: str = "production"
+    client: EmulatorClient,
+    edit: str,
+    *releases: dict[str, Any],
+    track: str = "production",
 ) -> Reply:
     return client.request(
-        "PUT", f"{edit}/tracks/{track}", json={"track": track, "releases": list(releases)}
+        "PUT",
+        f"{edit}/tracks/{track}",
+        json={"track": track, "releases": list(releases)},
     )
 
 
@@ -64,7 +76,9 @@ def test_a_release_from_edit_to_track(client: EmulatorClient, bundle: bytes) -> 
     assert commit(client, edit).json["id"] == edit.rpartition("/")[2]
     state = client.emulator.state()
     assert state["tracks"][PACKAGE]["production"] == [release(8, name="1.0")]
-    assert [one["id"] for one in state["edits"]["committed"]] == [edit.rpartition("/")[2]]
+    assert [one["id"] for one in state["edits"]["committed"]] == [
+        edit.rpartition("/")[2]
+    ]
     assert client.request("GET", f"{client.edit()}/bundles").json["bundles"] == [
         {"versionCode": 8, **digests}
     ]
@@ -75,7 +89,9 @@ def test_a_real_apk_is_read() -> None:
     it is refused.
     """
     read = read_identity(real_apk(LARGE), "apk")
-    assert read == ArtifactIdentity("io.appium.uiautomator2.server", 278, "10.6.6", debuggable=True)
+    assert read == ArtifactIdentity(
+        "io.appium.uiautomator2.server", 278, "10.6.6", debuggable=True
+    )
     with pytest.raises(ApiError, match="cannot be analyzed"):
         read_identity(real_apk(SMALL), "apk")
 
@@ -92,19 +108,30 @@ def test_an_edit_ends_by_its_commit_its_deletion_or_the_commit_of_another(
     assert commit(client, other).reason == "editAlreadyCommitted"
     reply = client.request("GET", edit)
     assert reply.status == 400
-    assert reply.message.startswith("A change was made to the application outside of this Edit")
+    assert reply.message.startswith(
+        "A change was made to the application outside of this Edit"
+    )
 
 
 def test_unknown_and_forbidden_apps(start_emulator: StartEmulator) -> None:
     """Where so configured, a package is unknown (404) or not the account's (403)."""
     client = start_emulator(any_app=False, apps=LIVE, denied=["com.denied"])
-    unknown = client.request("POST", "/androidpublisher/v3/applications/com.unknown/edits", json={})
-    denied = client.request("POST", "/androidpublisher/v3/applications/com.denied/edits", json={})
+    unknown = client.request(
+        "POST", "/androidpublisher/v3/applications/com.unknown/edits", json={}
+    )
+    denied = client.request(
+        "POST", "/androidpublisher/v3/applications/com.denied/edits", json={}
+    )
     assert (unknown.status, unknown.message) == (404, "Package not found: com.unknown.")
-    assert (denied.status, denied.message) == (403, "The caller does not have permission")
+    assert (denied.status, denied.message) == (
+        403,
+        "The caller does not have permission",
+    )
 
 
-def test_a_version_code_is_used_once(start_emulator: StartEmulator, bundle: bytes) -> None:
+def test_a_version_code_is_used_once(
+    start_emulator: StartEmulator, bundle: bytes
+) -> None:
     """Twice in one edit, or after it was live: apkUpgradeVersionConflict. A deleted edit gives it
     back.
     """
@@ -118,7 +145,10 @@ def test_a_version_code_is_used_once(start_emulator: StartEmulator, bundle: byte
     edit = client.edit()
     assert client.upload(f"{edit}/bundles", bundle).status == 200
     commit(client, edit)
-    assert client.upload(f"{client.edit()}/bundles", bundle).reason == "apkUpgradeVersionConflict"
+    assert (
+        client.upload(f"{client.edit()}/bundles", bundle).reason
+        == "apkUpgradeVersionConflict"
+    )
 
 
 def test_an_artifact_is_what_it_claims(
@@ -131,7 +161,10 @@ def test_an_artifact_is_what_it_claims(
     edit = client.edit()
     other = client.upload(f"{edit}/bundles", (tmp_path / "other.aab").read_bytes())
     assert (other.status, "com.other" in other.message) == (403, True)
-    assert "failed to run 'bundletool build-apks'" in client.upload(f"{edit}/bundles", apk).message
+    assert (
+        "failed to run 'bundletool build-apks'"
+        in client.upload(f"{edit}/bundles", apk).message
+    )
     assert (
         client.upload(f"{edit}/apks", bundle).message
         == "APK cannot be analyzed using aapt dump badging."
@@ -162,7 +195,12 @@ def test_an_artifact_is_what_it_claims(
         release(7, releaseNotes=[{"language": "english!", "text": "x"}]),
         release(7, releaseNotes=[{"language": "en-US", "text": "x"}] * 2),
         release(7, countryTargeting={"countries": ["US"]}),
-        release(7, status="inProgress", userFraction=0.5, countryTargeting={"countries": ["usa"]}),
+        release(
+            7,
+            status="inProgress",
+            userFraction=0.5,
+            countryTargeting={"countries": ["usa"]},
+        ),
         release(7, rollout=0.5),
     ],
     ids=[
@@ -186,12 +224,16 @@ def test_an_artifact_is_what_it_claims(
         "unknown field",
     ],
 )
-def test_a_release_obeys_the_rules(start_emulator: StartEmulator, wrong: dict[str, Any]) -> None:
+def test_a_release_obeys_the_rules(
+    start_emulator: StartEmulator, wrong: dict[str, Any]
+) -> None:
     """Each rule of a track release, broken: 400, and the track stays as it was."""
     client = start_emulator(apps=LIVE)
     edit = client.edit()
     assert put_track(client, edit, wrong).status == 400
-    assert client.request("GET", f"{edit}/tracks/production").json["releases"] == [release(7)]
+    assert client.request("GET", f"{edit}/tracks/production").json["releases"] == [
+        release(7)
+    ]
 
 
 def test_what_everybody_has_is_not_halted_on_the_internal_track(
@@ -201,12 +243,22 @@ def test_what_everybody_has_is_not_halted_on_the_internal_track(
     was.
     """
     client = start_emulator(
-        apps={PACKAGE: {"artifacts": [{"versionCode": 7}], "tracks": {"internal": [release(7)]}}}
+        apps={
+            PACKAGE: {
+                "artifacts": [{"versionCode": 7}],
+                "tracks": {"internal": [release(7)]},
+            }
+        }
     )
     edit = client.edit()
     reply = put_track(client, edit, release(7, status="halted"), track="internal")
-    assert (reply.status, reply.message.startswith("Cannot halt release")) == (400, True)
-    assert client.request("GET", f"{edit}/tracks/internal").json["releases"] == [release(7)]
+    assert (reply.status, reply.message.startswith("Cannot halt release")) == (
+        400,
+        True,
+    )
+    assert client.request("GET", f"{edit}/tracks/internal").json["releases"] == [
+        release(7)
+    ]
 
 
 def test_a_track_has_one_release_of_each_status(start_emulator: StartEmulator) -> None:
@@ -250,10 +302,15 @@ def test_custom_tracks(start_emulator: StartEmulator) -> None:
     assert put_track(client, edit, release(7), track="wear:beta").status == 200
     assert put_track(client, edit, release(7), track="friends").status == 404
     created = {"track": "friends", "type": "CLOSED_TESTING", "formFactor": "DEFAULT"}
-    assert client.request("POST", f"{edit}/tracks", json=created).json == {"track": "friends"}
+    assert client.request("POST", f"{edit}/tracks", json=created).json == {
+        "track": "friends"
+    }
     assert client.request("POST", f"{edit}/tracks", json=created).status == 409
     assert put_track(client, edit, release(7), track="friends").status == 200
-    names = [track["track"] for track in client.request("GET", f"{edit}/tracks").json["tracks"]]
+    names = [
+        track["track"]
+        for track in client.request("GET", f"{edit}/tracks").json["tracks"]
+    ]
     assert names == ["production", "beta", "alpha", "internal", "wear:beta", "friends"]
 
 
@@ -287,19 +344,30 @@ def test_a_review_in_flight(start_emulator: StartEmulator) -> None:
     """ERROR_IF_IN_REVIEW refuses and leaves the edit; the default cancels the review and passes."""
     client = start_emulator(in_review=True)
     edit = client.edit()
-    assert commit(client, edit, "?changesInReviewBehavior=ERROR_IF_IN_REVIEW").status == 400
+    assert (
+        commit(client, edit, "?changesInReviewBehavior=ERROR_IF_IN_REVIEW").status
+        == 400
+    )
     assert commit(client, edit, "?changesInReviewBehavior=SOMETHING").status == 400
     assert (
-        commit(client, edit, "?changesInReviewBehavior=CANCEL_IN_REVIEW_AND_SUBMIT").status == 200
+        commit(
+            client, edit, "?changesInReviewBehavior=CANCEL_IN_REVIEW_AND_SUBMIT"
+        ).status
+        == 200
     )
 
 
 def test_a_draft_app_takes_drafts_alone(start_emulator: StartEmulator) -> None:
     """Validation and commit refuse any other status, in Google's words."""
-    client = start_emulator(draft_app=True, apps={PACKAGE: {"artifacts": [{"versionCode": 7}]}})
+    client = start_emulator(
+        draft_app=True, apps={PACKAGE: {"artifacts": [{"versionCode": 7}]}}
+    )
     edit = client.edit()
     put_track(client, edit, release(7))
-    assert client.request("POST", f"{edit}:validate", b"").message == commit(client, edit).message
+    assert (
+        client.request("POST", f"{edit}:validate", b"").message
+        == commit(client, edit).message
+    )
     assert (
         commit(client, edit).message
         == "Only releases with status draft may be created on draft app."
@@ -313,11 +381,18 @@ def test_expansion_files_are_uploaded_or_referred_to(
 ) -> None:
     """An expansion file has a size of its own, or is that of another version which has one."""
     client = start_emulator(
-        apps={PACKAGE: {"artifacts": [{"versionCode": 3, "kind": "apk"}, {"versionCode": 4}]}}
+        apps={
+            PACKAGE: {
+                "artifacts": [{"versionCode": 3, "kind": "apk"}, {"versionCode": 4}]
+            }
+        }
     )
     edit = client.edit()
     client.upload(f"{edit}/apks", apk)
-    main, patch = f"{edit}/apks/9/expansionFiles/main", f"{edit}/apks/9/expansionFiles/patch"
+    main, patch = (
+        f"{edit}/apks/9/expansionFiles/main",
+        f"{edit}/apks/9/expansionFiles/patch",
+    )
     assert client.request("GET", main).status == 404
     assert client.upload(f"{edit}/apks/3/expansionFiles/main", b"12345").json == {
         "expansionFile": {"fileSize": "5"}
@@ -337,7 +412,8 @@ def test_images_come_and_go(client: EmulatorClient) -> None:
     edit = client.edit()
     path = f"{edit}/listings/en-US/phoneScreenshots"
     images = [
-        client.upload(path, PNG + bytes([number]), "image/png").json["image"] for number in range(8)
+        client.upload(path, PNG + bytes([number]), "image/png").json["image"]
+        for number in range(8)
     ]
     assert images[0]["sha256"] == hashlib.sha256(PNG + b"\0").hexdigest()
     assert client.upload(path, PNG, "image/png").status == 403
@@ -359,10 +435,15 @@ def test_listings_have_their_limits(client: EmulatorClient) -> None:
     path = f"{edit}/listings/de-DE"
     assert client.request("GET", path).status == 404
     assert (
-        client.request("PUT", path, json={"title": "T", "shortDescription": "S"}).json["language"]
+        client.request("PUT", path, json={"title": "T", "shortDescription": "S"}).json[
+            "language"
+        ]
         == "de-DE"
     )
-    assert client.request("PATCH", path, json={"title": "U"}).json["shortDescription"] == "S"
+    assert (
+        client.request("PATCH", path, json={"title": "U"}).json["shortDescription"]
+        == "S"
+    )
     assert client.request("PATCH", path, json={"shortDescription": ""}).json == {
         "language": "de-DE",
         "title": "U",
@@ -371,17 +452,27 @@ def test_listings_have_their_limits(client: EmulatorClient) -> None:
         "language": "de-DE",
         "title": "V",
     }
-    assert client.request("PATCH", f"{edit}/listings/fr-FR", json={"title": "U"}).status == 404
+    assert (
+        client.request("PATCH", f"{edit}/listings/fr-FR", json={"title": "U"}).status
+        == 404
+    )
     assert client.request("PUT", path, json={"title": "x" * 31}).status == 400
     assert client.request("PUT", path, json={"subtitle": "x"}).status == 400
     assert len(client.request("GET", f"{edit}/listings").json["listings"]) == 1
     assert client.request("DELETE", path).status == 204
     assert client.request("DELETE", f"{edit}/listings").status == 204
-    assert client.request("PUT", f"{edit}/details", json={"defaultLanguage": "de-DE"}).status == 200
+    assert (
+        client.request(
+            "PUT", f"{edit}/details", json={"defaultLanguage": "de-DE"}
+        ).status
+        == 200
+    )
     assert client.request("GET", f"{edit}/details").json == {"defaultLanguage": "de-DE"}
 
 
-def test_internal_sharing_needs_no_edit(client: EmulatorClient, bundle: bytes, apk: bytes) -> None:
+def test_internal_sharing_needs_no_edit(
+    client: EmulatorClient, bundle: bytes, apk: bytes
+) -> None:
     """A download URL, the certificate's fingerprint and the sha256; the version code stays
     unused.
     """
@@ -389,7 +480,10 @@ def test_internal_sharing_needs_no_edit(client: EmulatorClient, bundle: bytes, a
     shared = client.upload(f"{base}/bundle", bundle).json
     assert shared["sha256"] == hashlib.sha256(bundle).hexdigest()
     assert shared["downloadUrl"].startswith("https://play.google.com/apps/test/")
-    assert client.upload(f"{base}/apk", apk).json["sha256"] == hashlib.sha256(apk).hexdigest()
+    assert (
+        client.upload(f"{base}/apk", apk).json["sha256"]
+        == hashlib.sha256(apk).hexdigest()
+    )
     assert client.upload(f"{client.edit()}/bundles", bundle).status == 200
 
 
@@ -406,7 +500,11 @@ TESTER = ["CAN_VIEW_NON_FINANCIAL_DATA", "CAN_MANAGE_TRACK_APKS"]
     ],
 )
 def test_a_commit_needs_the_permission_for_its_tracks(
-    start_emulator: StartEmulator, bundle: bytes, granted: list[str], track: str, status: int
+    start_emulator: StartEmulator,
+    bundle: bytes,
+    granted: list[str],
+    track: str,
+    status: int,
 ) -> None:
     """The edit itself may be opened by whoever may change something."""
     client = start_emulator(permissions={"*": granted})
@@ -422,10 +520,15 @@ def test_who_may_only_view_opens_no_edit(start_emulator: StartEmulator) -> None:
         permissions={PACKAGE: ["CAN_VIEW_NON_FINANCIAL_DATA"], "com.example.hidden": []}
     )
     applications = "/androidpublisher/v3/applications"
-    assert client.request("POST", f"{applications}/{PACKAGE}/edits", json={}).status == 403
+    assert (
+        client.request("POST", f"{applications}/{PACKAGE}/edits", json={}).status == 403
+    )
     releases = "tracks/production/releases"
     assert client.request("GET", f"{applications}/{PACKAGE}/{releases}").status == 200
-    assert client.request("GET", f"{applications}/com.example.hidden/{releases}").status == 403
+    assert (
+        client.request("GET", f"{applications}/com.example.hidden/{releases}").status
+        == 403
+    )
 
 
 def test_a_disabled_api_refuses_calls_and_uploads(
@@ -439,4 +542,7 @@ def test_a_disabled_api_refuses_calls_and_uploads(
         client.upload(f"{edits}/1/bundles", bundle),
     ):
         assert reply.status == 403
-        assert "has not been used in project 123456789 before or it is disabled" in reply.message
+        assert (
+            "has not been used in project 123456789 before or it is disabled"
+            in reply.message
+        )

@@ -10,7 +10,10 @@ from typing import Any
 
 import pytest
 
-from google_emulator.services.play.generated_files import PROTECTION_CLASS, PROTECTION_LIBRARY
+from google_emulator.services.play.generated_files import (
+    PROTECTION_CLASS,
+    PROTECTION_LIBRARY,
+)
 from google_emulator.specimens import Build, bundle_contents, make_bundle, manifest_axml
 from tests.google_emulator.conftest import StartEmulator
 from tests.support.discovery import discovery
@@ -43,7 +46,9 @@ def keys_of(client: EmulatorClient) -> list[dict[str, Any]]:
     return found
 
 
-def splits_of(key: Mapping[str, Any], name: str = "generatedSplitApks") -> dict[str, str]:
+def splits_of(
+    key: Mapping[str, Any], name: str = "generatedSplitApks"
+) -> dict[str, str]:
     """The download ids of the splits by split id; that of the main split is empty."""
     return {one.get("splitId", ""): one["downloadId"] for one in key[name]}
 
@@ -63,7 +68,8 @@ def own(files: Mapping[str, bytes]) -> dict[str, bytes]:
         name: data
         for name, data in files.items()
         if not name.startswith("META-INF/CERT.")
-        and name not in ("AndroidManifest.xml", "META-INF/MANIFEST.MF", "stamp-cert-sha256")
+        and name
+        not in ("AndroidManifest.xml", "META-INF/MANIFEST.MF", "stamp-cert-sha256")
     }
 
 
@@ -104,7 +110,9 @@ def test_standalone_apks_are_for_devices_without_splits_alone(
     assert "generatedStandaloneApks" not in keys_of(client)[0]
 
 
-@pytest.mark.parametrize("generation", [{}, {"protected": True, "keys": 2, "variants": 2}])
+@pytest.mark.parametrize(
+    "generation", [{}, {"protected": True, "keys": 2, "variants": 2}]
+)
 def test_the_list_is_what_the_discovery_document_describes(
     start_emulator: StartEmulator, tmp_path: Path, generation: dict[str, Any]
 ) -> None:
@@ -116,7 +124,9 @@ def test_the_list_is_what_the_discovery_document_describes(
     assert not list(schemas.problems(answer, {"$ref": "GeneratedApksListResponse"}))
 
 
-def test_targeting_names_the_download_of_each_apk(client: EmulatorClient, tmp_path: Path) -> None:
+def test_targeting_names_the_download_of_each_apk(
+    client: EmulatorClient, tmp_path: Path
+) -> None:
     release(client, tmp_path)
     (key,) = keys_of(client)
     by_path = {
@@ -128,7 +138,9 @@ def test_targeting_names_the_download_of_each_apk(client: EmulatorClient, tmp_pa
     splits = splits_of(key)
     library = by_path[f"{splits['config.arm64_v8a']}.apk"]["targeting"]["abiTargeting"]
     assert library["value"] == [{"alias": "ARM64_V8A"}]
-    picture = by_path[f"{splits['config.hdpi']}.apk"]["targeting"]["screenDensityTargeting"]
+    picture = by_path[f"{splits['config.hdpi']}.apk"]["targeting"][
+        "screenDensityTargeting"
+    ]
     assert picture["value"] == [{"densityAlias": "HDPI"}]
     assert by_path[f"{splits['']}.apk"]["splitApkMetadata"] == {"isMasterSplit": True}
 
@@ -141,13 +153,18 @@ def test_every_signing_key_signs_apks_of_its_own(
     for key in keys_of(client):
         download = key["generatedUniversalApk"]["downloadId"]
         reply = client.request("GET", f"{LIST}/downloads/{download}:download?alt=media")
-        assert verified_signer(io.BytesIO(reply.body)).sha256 == key["certificateSha256Hash"]
+        assert (
+            verified_signer(io.BytesIO(reply.body)).sha256
+            == key["certificateSha256Hash"]
+        )
 
 
 # What is in them
 
 
-def test_files_go_where_bundletool_puts_them(client: EmulatorClient, tmp_path: Path) -> None:
+def test_files_go_where_bundletool_puts_them(
+    client: EmulatorClient, tmp_path: Path
+) -> None:
     """The folders dex and root are left out, libraries and pictures go into their splits."""
     release(client, tmp_path)
     splits = splits_of(keys_of(client)[0])
@@ -162,10 +179,14 @@ def test_files_go_where_bundletool_puts_them(client: EmulatorClient, tmp_path: P
         "assets/payload.bin": b"",
     }
     library = own(files_of(client, splits["config.arm64_v8a"]))
-    assert library == {"lib/arm64-v8a/libapp.so": CONTENTS["base/lib/arm64-v8a/libapp.so"]}
+    assert library == {
+        "lib/arm64-v8a/libapp.so": CONTENTS["base/lib/arm64-v8a/libapp.so"]
+    }
     picture = own(files_of(client, splits["config.xxhdpi"]))
     assert list(picture) == ["res/drawable-xhdpi/logo.png", "resources.arsc"]
-    assert b"Hello in de" in own(files_of(client, splits["config.de"]))["resources.arsc"]
+    assert (
+        b"Hello in de" in own(files_of(client, splits["config.de"]))["resources.arsc"]
+    )
 
 
 def test_a_configuration_split_has_a_manifest_of_its_own(
@@ -177,14 +198,19 @@ def test_a_configuration_split_has_a_manifest_of_its_own(
     assert manifest["package"] == PACKAGE
     assert manifest["versionCode"] == "42"
     assert (
-        b"config.arm64_v8a" in files_of(client, splits["config.arm64_v8a"])["AndroidManifest.xml"]
+        b"config.arm64_v8a"
+        in files_of(client, splits["config.arm64_v8a"])["AndroidManifest.xml"]
     )
 
 
-def test_the_main_manifest_is_that_of_the_bundle(client: EmulatorClient, tmp_path: Path) -> None:
+def test_the_main_manifest_is_that_of_the_bundle(
+    client: EmulatorClient, tmp_path: Path
+) -> None:
     """All that an APK's own manifest would have, and what says that it is split."""
     release(client, tmp_path, permissions=("android.permission.INTERNET",))
-    manifest = files_of(client, splits_of(keys_of(client)[0])[""])["AndroidManifest.xml"]
+    manifest = files_of(client, splits_of(keys_of(client)[0])[""])[
+        "AndroidManifest.xml"
+    ]
     plain = manifest_axml(
         PACKAGE,
         42,
@@ -207,7 +233,9 @@ def test_whole_apks_have_everything(client: EmulatorClient, tmp_path: Path) -> N
     universal = own(files_of(client, key["generatedUniversalApk"]["downloadId"]))
     assert universal["classes2.dex"] == DEX
     assert {"lib/arm64-v8a/libapp.so", "lib/armeabi-v7a/libapp.so"} <= set(universal)
-    assert {"res/drawable-hdpi/logo.png", "res/drawable-xhdpi/logo.png"} <= set(universal)
+    assert {"res/drawable-hdpi/logo.png", "res/drawable-xhdpi/logo.png"} <= set(
+        universal
+    )
     standalone = own(files_of(client, key["generatedStandaloneApks"][0]["downloadId"]))
     assert set(universal) - set(standalone) == {"lib/armeabi-v7a/libapp.so"}
 
@@ -256,7 +284,9 @@ def test_protection_can_be_switched_on_while_it_runs(
     assert files_of(client, splits_of(keys_of(client)[0])[""])["classes2.dex"] != DEX
 
 
-def test_a_file_is_stripped_from_every_apk(start_emulator: StartEmulator, tmp_path: Path) -> None:
+def test_a_file_is_stripped_from_every_apk(
+    start_emulator: StartEmulator, tmp_path: Path
+) -> None:
     client = start_emulator(generated_apks={"*": {"stripped": "base/dex/classes2.dex"}})
     release(client, tmp_path)
     (key,) = keys_of(client)
@@ -264,12 +294,16 @@ def test_a_file_is_stripped_from_every_apk(start_emulator: StartEmulator, tmp_pa
         assert "classes2.dex" not in files_of(client, download)
 
 
-def test_one_byte_of_one_file_is_changed(start_emulator: StartEmulator, tmp_path: Path) -> None:
+def test_one_byte_of_one_file_is_changed(
+    start_emulator: StartEmulator, tmp_path: Path
+) -> None:
     client = start_emulator(generated_apks={"*": {"changed": "base/dex/classes2.dex"}})
     release(client, tmp_path)
     main = files_of(client, splits_of(keys_of(client)[0])[""])
     differences = [
-        one for one, other in zip(main["classes2.dex"], DEX, strict=True) if one != other
+        one
+        for one, other in zip(main["classes2.dex"], DEX, strict=True)
+        if one != other
     ]
     assert len(differences) == 1
     assert main["classes.dex"] == CONTENTS["base/dex/classes.dex"]
@@ -284,11 +318,18 @@ def test_some_apks_are_found_first_and_the_rest_later(
     (first,) = keys_of(client)
     assert "generatedUniversalApk" not in first
     (whole,) = keys_of(client)
-    assert 0 < len(first.get("generatedSplitApks", [])) < len(whole["generatedSplitApks"])
+    assert (
+        0 < len(first.get("generatedSplitApks", [])) < len(whole["generatedSplitApks"])
+    )
     assert whole["generatedUniversalApk"]
 
 
-def test_a_download_that_is_not_listed_is_not_there(client: EmulatorClient, tmp_path: Path) -> None:
+def test_a_download_that_is_not_listed_is_not_there(
+    client: EmulatorClient, tmp_path: Path
+) -> None:
     release(client, tmp_path)
     keys_of(client)
-    assert client.request("GET", f"{LIST}/downloads/other:download?alt=media").status == 404
+    assert (
+        client.request("GET", f"{LIST}/downloads/other:download?alt=media").status
+        == 404
+    )

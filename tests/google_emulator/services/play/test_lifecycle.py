@@ -18,7 +18,9 @@ from tests.support.emulator_client import APP, PACKAGE, EmulatorClient, Reply
 LIVE = {
     PACKAGE: {
         "tracks": {
-            "production": [{"status": "completed", "versionCodes": [7], "name": "Seven"}],
+            "production": [
+                {"status": "completed", "versionCodes": [7], "name": "Seven"}
+            ],
             "beta": [
                 {"status": "draft", "versionCodes": [9]},
                 {"status": "completed", "versionCodes": [6]},
@@ -35,12 +37,17 @@ def release(code: int, **changed: Any) -> dict[str, Any]:
 
 
 def commit(
-    client: EmulatorClient, *releases: dict[str, Any], track: str = "production", query: str = ""
+    client: EmulatorClient,
+    *releases: dict[str, Any],
+    track: str = "production",
+    query: str = "",
 ) -> Reply:
     """Puts releases on a track, as the edit of a release does; artifacts are there already."""
     edit = client.edit()
     put = client.request(
-        "PUT", f"{edit}/tracks/{track}", json={"track": track, "releases": list(releases)}
+        "PUT",
+        f"{edit}/tracks/{track}",
+        json={"track": track, "releases": list(releases)},
     )
     assert put.status == 200, put.body
     return client.request("POST", f"{edit}:commit{query}", b"")
@@ -51,9 +58,9 @@ def look(client: EmulatorClient, track: str = "production") -> dict[int, str]:
     reply = client.request("GET", f"{APP}/tracks/{track}/releases")
     assert reply.status == 200, reply.body
     return {
-        one["activeArtifacts"][0]["versionCode"]: one["releaseLifecycleState"].removeprefix(
-            "RELEASE_LIFECYCLE_STATE_"
-        )
+        one["activeArtifacts"][0]["versionCode"]: one[
+            "releaseLifecycleState"
+        ].removeprefix("RELEASE_LIFECYCLE_STATE_")
         for one in reply.json.get("releases", [])
     }
 
@@ -69,9 +76,13 @@ def with_course() -> Iterator[Any]:
                 | {"artifacts": [{"versionCode": code} for code in (8, 9, 10)]}
             }
             config = (
-                {"apps": apps, "lifecycle": {PACKAGE: list(course)}} if course else {"apps": apps}
+                {"apps": apps, "lifecycle": {PACKAGE: list(course)}}
+                if course
+                else {"apps": apps}
             )
-            client = EmulatorClient(stack.enter_context(Emulator(config={**config, **more})))
+            client = EmulatorClient(
+                stack.enter_context(Emulator(config={**config, **more}))
+            )
             stack.callback(client.close)
             return client
 
@@ -105,9 +116,9 @@ def test_a_review_by_looks(with_course: Any) -> None:
     client = with_course(*stages, "PUBLISHED")
     commit(client, release(8))
     states = [look(client) for _ in range(5)]
-    assert [one[8] for one in states] == ["IN_REVIEW"] * 2 + ["APPROVED_NOT_PUBLISHED"] * 2 + [
-        "PUBLISHED"
-    ]
+    assert [one[8] for one in states] == ["IN_REVIEW"] * 2 + [
+        "APPROVED_NOT_PUBLISHED"
+    ] * 2 + ["PUBLISHED"]
     assert [one.get(7) for one in states] == ["PUBLISHED"] * 4 + [None]
 
 
@@ -115,12 +126,19 @@ def test_a_review_by_time(with_course: Any) -> None:
     """The emulator's clock decides, however often one looks; over HTTP it is moved by a control
     route.
     """
-    client = with_course(*({"state": state, "seconds": DAY} for state in REVIEW[:2]), "PUBLISHED")
+    client = with_course(
+        *({"state": state, "seconds": DAY} for state in REVIEW[:2]), "PUBLISHED"
+    )
     commit(client, release(8))
     assert [look(client)[8] for _ in range(3)] == ["IN_REVIEW"] * 3
     client.emulator.clock.advance(DAY + 1)
     assert look(client)[8] == "APPROVED_NOT_PUBLISHED"
-    assert "T" in client.request("POST", "/__emulator/clock", json={"advance": DAY}).json["time"]
+    assert (
+        "T"
+        in client.request("POST", "/__emulator/clock", json={"advance": DAY}).json[
+            "time"
+        ]
+    )
     assert look(client)[8] == "PUBLISHED"
 
 
@@ -139,11 +157,17 @@ def test_a_review_in_flight_is_cancelled_or_an_error(with_course: Any) -> None:
     commit(client, release(8))
     assert look(client)[8] == "IN_REVIEW"
     refused = commit(
-        client, release(8, name="Eight"), query="?changesInReviewBehavior=ERROR_IF_IN_REVIEW"
+        client,
+        release(8, name="Eight"),
+        query="?changesInReviewBehavior=ERROR_IF_IN_REVIEW",
     )
     assert (refused.status, refused.message) == (400, "Changes are already in review.")
     assert commit(client, release(8, name="Eight")).status == 200
-    assert [look(client)[8] for _ in range(3)] == ["IN_REVIEW", "IN_REVIEW", "PUBLISHED"]
+    assert [look(client)[8] for _ in range(3)] == [
+        "IN_REVIEW",
+        "IN_REVIEW",
+        "PUBLISHED",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -23,10 +23,14 @@ from tests.google_emulator.conftest import StartEmulator
 from tests.support.emulator_client import PACKAGE, EmulatorClient, Reply
 from tests.support.real_artifacts import LARGE, real_apk
 
-BUNDLE_UNSIGNED = "The Android App Bundle was not signed. Please sign the bundle using jarsigner."
+BUNDLE_UNSIGNED = (
+    "The Android App Bundle was not signed. Please sign the bundle using jarsigner."
+)
 APK_UNSIGNED = "APK signature is invalid or does not exist."
 DEBUGGABLE = "APK is marked as debuggable."
-DEBUG_SIGNED = "You uploaded an APK or Android App Bundle that was signed in debug mode."
+DEBUG_SIGNED = (
+    "You uploaded an APK or Android App Bundle that was signed in debug mode."
+)
 LIVE = {PACKAGE: {"artifacts": [{"versionCode": 7}]}}
 
 
@@ -52,7 +56,11 @@ def made(folder: Path, kind: str, **options: Any) -> bytes:
     ],
 )
 def test_what_was_not_built_for_release_is_refused(
-    client: EmulatorClient, tmp_path: Path, kind: str, options: dict[str, Any], words: str
+    client: EmulatorClient,
+    tmp_path: Path,
+    kind: str,
+    options: dict[str, Any],
+    words: str,
 ) -> None:
     """403 PERMISSION_DENIED, and the version code is not used up."""
     reply = upload(client, kind, made(tmp_path, kind, **options))
@@ -80,7 +88,9 @@ def test_an_apk_may_be_signed_in_its_signing_block_alone(
     assert signed("Specimen Release").status == 200
 
 
-def test_what_real_tools_signed_is_accepted(client: EmulatorClient, tmp_path: Path) -> None:
+def test_what_real_tools_signed_is_accepted(
+    client: EmulatorClient, tmp_path: Path
+) -> None:
     """An APK by apksigner, and one that nobody here built: of that, its debug build is what is
     refused.
     """
@@ -103,7 +113,9 @@ def test_what_real_tools_signed_is_accepted(client: EmulatorClient, tmp_path: Pa
         "-keyalg",
         "RSA",
     ]
-    subprocess.run(["keytool", "-genkeypair", *key], cwd=tmp_path, check=True, capture_output=True)
+    subprocess.run(
+        ["keytool", "-genkeypair", *key], cwd=tmp_path, check=True, capture_output=True
+    )
     sign = [
         "apksigner",
         "sign",
@@ -144,7 +156,11 @@ def test_a_language_that_google_play_does_not_have_is_refused(
         client.request("PATCH", f"{edit}/details", json={"defaultLanguage": language}),
     ):
         message = f"The requested language is not currently supported: {language}"
-        assert (reply.status, reply.reason, reply.message) == (400, "badRequest", message)
+        assert (reply.status, reply.reason, reply.message) == (
+            400,
+            "badRequest",
+            message,
+        )
 
 
 @pytest.mark.parametrize(("fraction", "status"), [(0.1, 400), (0.2, 200), (0.5, 200)])
@@ -155,6 +171,14 @@ def test_a_rollout_does_not_go_down(
     progress only grows.
     """
     rollout = {"versionCodes": ["7"], "status": "inProgress", "userFraction": 0.2}
-    client = start_emulator(apps={PACKAGE: {**LIVE[PACKAGE], "tracks": {"production": [rollout]}}})
-    wanted = {"track": "production", "releases": [{**rollout, "userFraction": fraction}]}
-    assert client.request("PUT", f"{client.edit()}/tracks/production", json=wanted).status == status
+    client = start_emulator(
+        apps={PACKAGE: {**LIVE[PACKAGE], "tracks": {"production": [rollout]}}}
+    )
+    wanted = {
+        "track": "production",
+        "releases": [{**rollout, "userFraction": fraction}],
+    }
+    assert (
+        client.request("PUT", f"{client.edit()}/tracks/production", json=wanted).status
+        == status
+    )
