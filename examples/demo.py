@@ -160,9 +160,8 @@ def rollout(emulator: Emulator, workspace: Path, code: int) -> bool:
         )
         right = right and decision == expected
     if right and expected == "stepped":
-        emulator.console.complete(
-            APP, "production", code=code
-        )  # as the next steps would
+        # as the next steps would
+        emulator.console.complete(APP, "production", code=code)
     return right
 
 

@@ -221,9 +221,8 @@ def shell_lines(environment: Mapping[str, str]) -> str:
     )
 
 
-PATIENCE = (
-    30.0  # seconds in which a client has said which host it wants, and has shaken hands
-)
+# seconds in which a client has said which host it wants, and has shaken hands
+PATIENCE = 30.0
 _GOOGLE = re.compile(
     r"((?:[\w-]+\.)*googleapis\.com|accounts\.google\.com|(?:[\w-]+\.)+googleusercontent\.com):443"
 )

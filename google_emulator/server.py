@@ -43,9 +43,8 @@ from google_emulator.traffic import Traffic
 
 # seconds without a byte after which a client that was answered early has stopped sending
 LINGER = 5.0
-_LINE_BREAK = re.compile(
-    "[\r\n\0]+"
-)  # in what a client has stored, and gets back in a header
+# in what a client has stored, and gets back in a header
+_LINE_BREAK = re.compile("[\r\n\0]+")
 
 
 class Server(socketserver.ThreadingTCPServer):

@@ -31,9 +31,8 @@ def tell_scanners(root: Path, taken: Iterable[Path], app: Path) -> None:
     for record in records:
         keep(root / "var/lib/dpkg/status.d" / field(record, "Package"), record)
         copyright_file = Path("/usr/share/doc", field(record, "Package"), "copyright")
-        if (
-            copyright_file.exists()
-        ):  # Debian's smallest images have no links among these
+        # Debian's smallest images have no links among these
+        if copyright_file.exists():
             keep(
                 root / copyright_file.relative_to("/"),
                 copyright_file.read_text(encoding="utf-8"),

@@ -120,9 +120,8 @@ KEPT = (
 # The program's own variables that are no inputs of the component, beside those of its secrets and
 # of `id_tokens`.
 NO_INPUTS = ("DOTENV", "ENV_FILE", "STATE_KEY")
-PROGRAM = (
-    "/app/bin/uploader"  # in the image; where jobs run without one, it is found by PATH
-)
+# in the image; where jobs run without one, it is found by PATH
+PROGRAM = "/app/bin/uploader"
 
 
 def action(before: str) -> str:

@@ -79,9 +79,8 @@ def run(
     if given.platform.doubt:
         reporter.warning(given.platform.doubt)
     try:
-        from uploader.run import (
-            Run,
-        )  # all that stands on installed packages: one may be missing
+        # all that stands on installed packages: one may be missing
+        from uploader.run import Run
     except ImportError as error:
         ended: UploaderError = missing_module(error)
         if problems:

@@ -32,9 +32,8 @@ _SERVICE = (
 )
 _SESSIONS = ("/upload/", "/resumable/upload/")
 _DEFAULT_PORTS = {"https": 443, "http": 80}
-_URL = re.compile(
-    r"[!-\[\]-~]*"
-)  # the printed characters of ASCII but the blank and the backslash
+# the printed characters of ASCII but the blank and the backslash
+_URL = re.compile(r"[!-\[\]-~]*")
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,8 @@ MASK: Final = "***"
 LIMIT: Final = 64 * 1024
 # characters; a shorter secret would mask ordinary words, and `{` a part of every JSON
 SHORTEST: Final = 6
-SHORTEST_PART: Final = (
-    8  # the same for what is only a part of a secret: a line, or an encoded form
-)
+# the same for what is only a part of a secret: a line, or an encoded form
+SHORTEST_PART: Final = 8
 # what identifies a session is a word of its URI of at least this length
 _LONG_WORD: Final = re.compile(r"[\w-]{16,}")
 # characters that are read beyond the limit, so that a credential on the cut is still recognised
@@ -50,9 +49,8 @@ _KEY_LABEL: Final = "[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?"
 _KEY_BEGINS: Final = re.compile(rf"-{{4,5}} ?BEGIN {_KEY_LABEL} ?-{{4,5}}")
 # characters between the first line of a key and its body, and a line of that
 _KEY_HEADERS: Final = 400
-_KEY_BODY: Final = re.compile(
-    r"[A-Za-z0-9+/]{40}"
-)  # the shortest private key: 64 characters
+# the shortest private key: 64 characters
+_KEY_BODY: Final = re.compile(r"[A-Za-z0-9+/]{40}")
 
 # Credentials that are recognised by their shape. Each pattern either starts where a token can begin
 # only once, or consumes what it has looked at, so that the search is linear in the text. Group

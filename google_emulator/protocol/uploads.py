@@ -22,9 +22,8 @@ from google_emulator.http.wire import Body
 from google_emulator.protocol.blobs import Blob, BlobStore, store_body
 
 UNKNOWN_TYPE = "application/octet-stream"
-SETTLING_TIME = (
-    0.25  # seconds that an older request is given to store what is in the network
-)
+# seconds that an older request is given to store what is in the network
+SETTLING_TIME = 0.25
 _DISAGREEMENT = (
     "Content-Type specified in the upload ({upload}) does not match Content-Type specified in "
     "metadata ({metadata}). If it was a simple upload (uploadType=media), the Content-Type was "

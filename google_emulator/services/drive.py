@@ -23,9 +23,8 @@ from google_emulator.protocol.uploads import Media, Service, UploadMethod
 
 Condition: TypeAlias = Callable[[Mapping[str, Json]], bool]
 MAX_DEPTH = 20  # parentheses and negations within each other
-_TOKEN = re.compile(
-    r"\s*('(?:[^'\\]|\\.)*'|[()]|<=|>=|!=|[=<>]|\w+)"
-)  # with the blanks before it
+# with the blanks before it
+_TOKEN = re.compile(r"\s*('(?:[^'\\]|\\.)*'|[()]|<=|>=|!=|[=<>]|\w+)")
 WRITE = tuple(
     f"https://www.googleapis.com/auth/{name}"
     for name in ("drive", "drive.file", "drive.appdata")

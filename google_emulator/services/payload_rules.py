@@ -88,9 +88,8 @@ boolean = ScalarRule(
     "TYPE_BOOL",
     lambda value: _BOOLEANS.get(value) if isinstance(value, (bool, str)) else None,
 )
-duration = ScalarRule(
-    "type.googleapis.com/google.protobuf.Duration", _duration
-)  # `-14400s`
+# `-14400s`
+duration = ScalarRule("type.googleapis.com/google.protobuf.Duration", _duration)
 
 
 def read_message(

@@ -101,9 +101,8 @@ def make_image(
     pixel = bytes(color) + (b"\xff" if alpha else b"")
     kind = _TRUECOLOR_ALPHA if alpha else _TRUECOLOR
     header = struct.pack(">2I5B", width, height, 8, kind, 0, 0, 0)
-    pixels = zlib.compress(
-        (b"\0" + pixel * width) * height, 1
-    )  # 0: a row without a filter
+    # 0: a row without a filter
+    pixels = zlib.compress((b"\0" + pixel * width) * height, 1)
     path.write_bytes(
         _PNG_SIGNATURE
         + _chunk(b"IHDR", header)

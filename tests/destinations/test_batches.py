@@ -114,9 +114,8 @@ def test_sixteen_small_files_are_in_flight(begin: Begin) -> None:
     ended = job.succeed({**STORAGE, "files": "*.bin"})
     assert sorted(stored(job)) == sorted(digests.items())
     assert [result["path"] for result in ended.results] == list(digests)
-    assert (
-        12 < job.emulator.state()["connections"] <= 16 + 1
-    )  # one more is for the token
+    # one more is for the token
+    assert 12 < job.emulator.state()["connections"] <= 16 + 1
 
 
 @pytest.mark.slow

@@ -20,9 +20,8 @@ from uploader.http.messages import Request, Span, TransportError
 OK = b"HTTP/1.1 200 OK\r\n"
 CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
 SECONDS = 0.8
-Verdict = (
-    tuple[int, bytes] | None
-)  # the status and the body; None where there is no response
+# the status and the body; None where there is no response
+Verdict = tuple[int, bytes] | None
 
 # What a server says to a whole request, before it closes the connection.
 SAID: dict[str, bytes] = {

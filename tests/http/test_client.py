@@ -218,9 +218,8 @@ def test_a_head_that_is_cut_or_ambiguous_is_no_answer(
     def serve(connection: socket.socket) -> None:
         read_request(connection)
         connection.sendall(said)
-        socket.socket.shutdown(
-            connection, socket.SHUT_RDWR
-        )  # without TLS's own goodbye
+        # without TLS's own goodbye
+        socket.socket.shutdown(connection, socket.SHUT_RDWR)
 
     with (
         serving(serve, tls=context if secure else None) as url,

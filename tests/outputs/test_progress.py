@@ -184,9 +184,8 @@ class Terminal:
         """Hang up; the answer is everything that the terminal was sent."""
         self.err.close()
         shown = b""
-        with contextlib.suppress(
-            OSError
-        ):  # how a terminal says that nobody writes to it any more
+        # how a terminal says that nobody writes to it any more
+        with contextlib.suppress(OSError):
             while data := os.read(self.far, 4096):
                 shown += data
         os.close(self.far)

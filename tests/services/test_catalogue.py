@@ -151,9 +151,8 @@ def test_request_equals_that_of_googles_client(target: str, tmp_path: Path) -> N
     query = [
         pair for pair in parse_qsl(uri.query) if pair[0] not in {"alt", "uploadType"}
     ]
-    if method.template.path.startswith(
-        "/drive/v3/"
-    ):  # whose answers hold no digest unasked
+    # whose answers hold no digest unasked
+    if method.template.path.startswith("/drive/v3/"):
         query.append(("fields", "kind,id,name,mimeType,sha256Checksum"))
     assert upload.endpoint.root == f"{uri.scheme}://{uri.netloc}"
     assert upload.endpoint.upload_path == uri.path

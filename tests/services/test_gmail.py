@@ -33,9 +33,8 @@ from uploader.inputs.records import MailInputs
 from uploader.services import gmail, mail_message
 from uploader.services.base import Call, Prepared, Upload
 
-NOW = datetime(
-    2026, 1, 2, 3, 4, 5, 900_000, tzinfo=timezone.utc
-)  # whose fraction is in no message
+# whose fraction is in no message
+NOW = datetime(2026, 1, 2, 3, 4, 5, 900_000, tzinfo=timezone.utc)
 TOKEN = "0123456789abcdef" * 2
 STAMP = mail_message.MessageIdentity(NOW, TOKEN)
 MESSAGE = {"id": "m1", "threadId": "t1", "labelIds": ["SENT"]}

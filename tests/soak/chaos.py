@@ -87,9 +87,8 @@ class Chaos:
         killed.
         """
         number = self.ledger.releases
-        self._chance = random.Random(
-            f"{self._seed}:{number}"
-        )  # each can be repeated by itself
+        # each can be repeated by itself
+        self._chance = random.Random(f"{self._seed}:{number}")
         workspace = self._folder / f"{number}" / "workspace"
         one = releases.make(number, workspace, self._chance)
         rate = 3 << 20 if children else 0.0

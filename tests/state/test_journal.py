@@ -452,9 +452,8 @@ def test_a_fresh_checkout_goes_on_only_with_bytes_that_were_compared(
     ).end()
     path = job.workspace / "a.bin"
     content = bytearray(path.read_bytes())
-    content[700_000 if "asked" in second else 5 * 256 * KIB] ^= (
-        1  # beyond what the sample sees
-    )
+    # beyond what the sample sees
+    content[700_000 if "asked" in second else 5 * 256 * KIB] ^= 1
     path.write_bytes(content)
     os.utime(path, (1, 1))
     ended = job.succeed(DRIVE)

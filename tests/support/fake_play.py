@@ -159,9 +159,8 @@ class Play:
         self.closed: dict[str, str] = {}
         self.commits: list[Commit] = []
         self.taken: list[State] = []  # edits as others committed them
-        self.forgetful = (
-            False  # a committed edit is not told apart from one that never was
-        )
+        # a committed edit is not told apart from one that never was
+        self.forgetful = False
         for track, releases in tracks.items():
             self.live.tracks[track] = releases
             for one in releases:

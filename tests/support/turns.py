@@ -94,9 +94,8 @@ class Turns:
         last = -1
         while self._going:
             going = self._choose(self._going, last)
-            last = self._tasks[
-                going
-            ].switch()  # which comes back with the task that has ended
+            # which comes back with the task that has ended
+            last = self._tasks[going].switch()
         self._tasks = []
         if errors:
             raise min([errors[number] for number in sorted(errors)], key=rank)

@@ -25,9 +25,8 @@ from tests.support.runner.gitlab import Project
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[2]
-ALWAYS = [
-    {"when": "on_success"}
-]  # instead of the component's own rule, which is for tags
+# instead of the component's own rule, which is for tags
+ALWAYS = [{"when": "on_success"}]
 EXECUTORS: dict[str, Callable[[], Sequence[str]]] = {
     "shell": gitlab.shell,
     "containers": gitlab.containers,
@@ -314,9 +313,8 @@ def test_a_release_after_a_job_whose_report_sets_all_of_them(project: Project) -
         assert pipeline.code == 0, pipeline.log
         assert json.dumps(google.key["private_key"])[1:-1] not in pipeline.log
         assert google.state()["edits"]["committed"]
-    assert "code=7 token=evil" in words(
-        pipeline.log
-    )  # the report does reach later jobs
+    # the report does reach later jobs
+    assert "code=7 token=evil" in words(pipeline.log)
     assert "The proxy in this job's variables is not used." in words(pipeline.log)
     assert "add-mask" not in pipeline.log
     assert "several CI systems" not in pipeline.log

@@ -175,9 +175,8 @@ def test_a_promotion_does_not_serve_a_halted_release_without_a_status(
 def test_a_version_code_does_not_serve_a_draft_of_another_track(
     waiting: Job, wish: str
 ) -> None:
-    waiting.emulator.console.remove(
-        PACKAGE, "production", 42
-    )  # the draft is all that has it
+    # the draft is all that has it
+    waiting.emulator.console.remove(PACKAGE, "production", 42)
     before = fingerprint(waiting)
     wishes = {"tracks": "alpha", "version-codes-to-retain": "42", **AT_ANY_REACH[wish]}
     ended = waiting.fail(4, {**NO_FILES, **wishes})

@@ -227,9 +227,8 @@ def test_killed_and_then_the_session_is_lost(tmp_path: Path) -> None:
             job.workspace.mkdir()
             (job.workspace / "0.bin").write_bytes(content)
             running = job.start(DRIVE)
-            if (
-                number % 4
-            ):  # the others die wherever they are, perhaps before their session
+            # the others die wherever they are, perhaps before their session
+            if number % 4:
                 running.when(lambda state: bool(state["sessions"]))
             time.sleep(chance.uniform(0.0, 0.9))
             killed = running.send(signal.SIGKILL).end()

@@ -185,9 +185,8 @@ def on_a_terminal(job: Job, inputs: dict[str, str], **environment: str) -> str:
     )
     os.close(near)
     shown = b""
-    with contextlib.suppress(
-        OSError
-    ):  # how a terminal says that nobody writes to it any more
+    # how a terminal says that nobody writes to it any more
+    with contextlib.suppress(OSError):
         while data := os.read(far, 65536):
             shown += data
     os.close(far)

@@ -351,9 +351,8 @@ def test_a_key_in_the_wrong_place_is_not_told(job: Job, how: str) -> None:
 
 # --- words that deceive ---------------------------------------------------------------------------
 
-VISIBLE = ESCAPES.replace(
-    "\x00", ""
-)  # no file system and no environment takes a zero byte
+# no file system and no environment takes a zero byte
+VISIBLE = ESCAPES.replace("\x00", "")
 
 
 def clean(log: str, kind: str = "github") -> None:

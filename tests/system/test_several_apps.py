@@ -505,9 +505,8 @@ def test_every_mistake_is_told_at_once(job: Job) -> None:
     ended = job.run({**RELEASE, **wrong})
     assert (ended.code, job.emulator.requests) == (2, [])
     assert "notes/{flavour} is not a folder" in ended.log
-    assert (
-        "has no release notes" not in ended.log
-    )  # one mistake of all apps is told once
+    # one mistake of all apps is told once
+    assert "has no release notes" not in ended.log
     for words in (
         "3-watch.aab belongs to com.example.watch, which `package-name` does not name",
         "none of the files belongs to com.example.car",

@@ -99,9 +99,8 @@ class _Advice(NamedTuple):
     hint: str = ""
 
 
-logging.getLogger("google").addHandler(
-    logging.NullHandler()
-)  # its advice is not for our log
+# its advice is not for our log
+logging.getLogger("google").addHandler(logging.NullHandler())
 
 
 class Unavailable(Exception):

@@ -17,9 +17,8 @@ _API_KEY: Final = re.compile(r"AIza[\w-]{30,60}", re.ASCII)
 _ACCESS_TOKEN: Final = re.compile(r"ya29\.[\w.-]+", re.ASCII)
 _ADDRESS: Final = re.compile(r"[^\s@{}\"]{1,100}@[\w.-]{1,200}\.[a-z]{2,20}", re.ASCII)
 _UTF_16: Final = (b"\xff\xfe", b"\xfe\xff")
-_DER: Final = (
-    b"\x30"  # the first byte of a PKCS #12 file (RFC 7292), and of keys without text
-)
+# the first byte of a PKCS #12 file (RFC 7292), and of keys without text
+_DER: Final = b"\x30"
 
 
 def what_it_is(value: str) -> str:

@@ -21,9 +21,8 @@ from typing import Any, Final
 
 from uploader.redaction import google_secret, holds_private_key
 
-HEAD: Final = (
-    64 * 1024
-)  # bytes; every credential file of Google's has less than a tenth of it
+# bytes; every credential file of Google's has less than a tenth of it
+HEAD: Final = 64 * 1024
 # bytes that are read beyond, so that a credential that begins before the end of HEAD is complete
 _MARGIN: Final = 8 * 1024
 # bytes of a keystore that are looked at; certificates may come before the key

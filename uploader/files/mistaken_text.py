@@ -39,9 +39,8 @@ _EMPTY_VALUES: Final = (
     "[]",
     "{}",
 )
-_OBJECT: Final = (
-    "[object Object]"  # what JavaScript makes of an object where a text belongs
-)
+# what JavaScript makes of an object where a text belongs
+_OBJECT: Final = "[object Object]"
 
 
 class Mistake(NamedTuple):

@@ -35,9 +35,8 @@ from uploader.inputs import Inputs
 from uploader.inputs.platform import Platform
 from uploader.inputs.records import LoginInputs, WorkspaceInputs
 
-_LOGIN_FILES = (
-    "gha-creds-*.json"  # what google-github-actions/auth leaves in the workspace
-)
+# what google-github-actions/auth leaves in the workspace
+_LOGIN_FILES = "gha-creds-*.json"
 GCLOUD = "~/.config/gcloud/application_default_credentials.json"
 _CREDENTIALS = "contains this run's credentials and is never uploaded"
 LOGIN_FILE = "contains credentials and is never uploaded"

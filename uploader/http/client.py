@@ -49,9 +49,8 @@ from uploader.http.messages import Block, Request, Response
 
 # bytes of a response's body; no resource that these methods return comes near it
 MAX_BODY = 4 * 1024 * 1024
-MAX_HEAD = (
-    64 * 1024
-)  # bytes of the status line and the headers; Google's have less than 4 KiB
+# bytes of the status line and the headers; Google's have less than 4 KiB
+MAX_HEAD = 64 * 1024
 # bytes of a response beside its body: for the headers, and for what frames the chunks
 _AROUND_A_BODY = 256 * 1024
 _PIECE = 64 * 1024  # bytes that are read at once, and written at once at first
@@ -59,9 +58,8 @@ _LARGEST_PIECE = 1024 * 1024  # bytes that are written at once
 _HEADER = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+:[^\r\0]*\r?")  # RFC 9112, section 5
 _CONTINUE = re.compile(rb"HTTP/1\.[01] 100\b")
 _LENGTH = re.compile(r"[0-9]{1,19}", re.ASCII)
-_RESET = struct.pack(
-    "ii", 1, 0
-)  # how `SO_LINGER` is told to reset a connection that is closed
+# how `SO_LINGER` is told to reset a connection that is closed
+_RESET = struct.pack("ii", 1, 0)
 # Nothing compressed is asked for: responses are small, and one could unpack to far more than fits
 # in memory.
 _HEADERS = {"Accept": "*/*", "Accept-Encoding": "identity", "Connection": "keep-alive"}
@@ -235,9 +233,8 @@ class _Exchange:
         if self.answer_is_partial:
             # A connection that is closed in an orderly way announces no room for more: a server
             # that waits for room to send the rest could wait for minutes. A reset ends that.
-            with suppress(
-                OSError
-            ):  # macOS refuses it for a connection that is shut down
+            # macOS refuses it for a connection that is shut down
+            with suppress(OSError):
                 self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
         self._socket.close()
 
@@ -342,15 +339,13 @@ class _Connection(HTTPConnection):
         """Send a request; `body` is its exchange."""
         if self.sock is None:
             self.connect()
-        elif (
-            self._exchange is not body
-        ):  # an earlier request has left the connection open
+        elif self._exchange is not body:
+            # an earlier request has left the connection open
             self._exchange = body
             self._exchange.take_connection(self.sock)
         self._exchange.stop_timer()
-        self._exchange.answer_is_partial = (
-            False  # a proxy's answer to CONNECT was another one
-        )
+        # a proxy's answer to CONNECT was another one
+        self._exchange.answer_is_partial = False
         # or urllib3 sends with the time limit of connecting
         self.timeout = self._exchange.timeouts.stall
         try:
@@ -422,9 +417,8 @@ class _LimitedReader(io.RawIOBase):
         """Raises `BrokenAnswer` where more is asked for than the limit allows, and where too little
         comes.
         """
-        if (
-            self._exchange.is_shut
-        ):  # what has arrived by now could still take seconds to read
+        # what has arrived by now could still take seconds to read
+        if self._exchange.is_shut:
             raise ConnectionAbortedError
         if self._left <= 0:
             raise BrokenAnswer("the answer was too large")

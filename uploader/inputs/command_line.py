@@ -233,9 +233,8 @@ def _add(
     elif again and not spec.is_list:
         what = "was given twice."
         accepted = "one value"
-    elif spec.is_switch and not _is_value(
-        spec, words[0]
-    ):  # the word may be a part of a key
+    elif spec.is_switch and not _is_value(spec, words[0]):
+        # the word may be a part of a key
         what = "is followed by a word that it does not accept."
         accepted = "`true`, `false`, or no value at all."
     else:
@@ -250,9 +249,8 @@ def _tell_strays(words: Iterable[str], files: list[str], problems: Problems) -> 
     It is repeated only where it can't be a part of a key. `files` are those that stand behind
     options which take none.
     """
-    behind_unknown = (
-        False  # what follows an option that nobody knows is taken for its values
-    )
+    # what follows an option that nobody knows is taken for its values
+    behind_unknown = False
     for word in words:
         if word.startswith("-") and word != "-":
             behind_unknown = True

@@ -28,22 +28,19 @@ FilesByVersion: TypeAlias = tuple[tuple[str, str], ...]
 Metric = Literal["crash-rate", "anr-rate"]
 
 EMULATOR = "emulator"  # the endpoint that means the embedded one
-LAST_RELEASE: Final = (
-    "last-release"  # what the release before has: its notes, its versions
-)
+# what the release before has: its notes, its versions
+LAST_RELEASE: Final = "last-release"
 PLACEHOLDERS = ("{version-code}", "{name}")
 # the name of an app, in each path of which several apps have one of their own
 PACKAGE: Final = "{package}"
 _NAMES_OF_PACKAGE = ("{packagename}", "{applicationid}", "{app}", "{appid}")
-MAX_TEXT = (
-    131_072  # characters; Linux passes no longer single variable (MAX_ARG_STRLEN)
-)
+# characters; Linux passes no longer single variable (MAX_ARG_STRLEN)
+MAX_TEXT = 131_072
 MAX_LINE = 4096  # characters; as long as the longest path
 MAX_NAME = 255  # bytes of one file's or folder's name (NAME_MAX)
 MAX_SHOWN = 80  # characters of a wrong value
-MAX_VERSION_CODE = (
-    2_100_000_000  # Play's limit, developer.android.com/studio/publish/versioning
-)
+# Play's limit, developer.android.com/studio/publish/versioning
+MAX_VERSION_CODE = 2_100_000_000
 # characters; what guards a session is worth guessing, and a cache can be read by many
 MIN_STATE_KEY = 16
 SIZE_UNITS = {"": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}

@@ -34,9 +34,8 @@ def make_reporter(
     unless given.
     """
     out = stdout or sys.stdout
-    err = (
-        (stderr or sys.stderr) if platform.kind == "console" else out
-    )  # a CI system shows one log
+    # a CI system shows one log
+    err = (stderr or sys.stderr) if platform.kind == "console" else out
     reporter = {"github": GitHubReporter, "gitlab": GitLabReporter}.get(
         platform.kind, ConsoleReporter
     )

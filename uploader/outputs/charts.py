@@ -20,9 +20,8 @@ from uploader.services.base import Chart
 from uploader.text import capitalised, format_size
 
 MAX_NAME = 28  # characters of a file's name
-MAX_CHARTED = (
-    12  # files in the timeline, and events of one file, its first and its last ones
-)
+# files in the timeline, and events of one file, its first and its last ones
+MAX_CHARTED = 12
 QUIET = 30.0  # seconds; a run in which nothing happened, and that was over sooner, has no timeline
 MAX_TICKS = 10  # on its axis
 MAX_PATH = 2000  # characters of a path from outside

@@ -26,9 +26,8 @@ DOTENV_LIMIT = 5 * 1024 - 1  # bytes; GitLab wants fewer than 5 KiB
 # Inputs have these names, too: GitLab would set them in every later job, above what that job's own
 # variables say, and so the look at one release would decide how the next is rolled out.
 ALSO_INPUTS = frozenset({"status", "universal-apk", "user-fraction"})
-MAX_DEPTH = (
-    64  # levels of a service's response that are kept; what is deeper is an ellipsis
-)
+# levels of a service's response that are kept; what is deeper is an ellipsis
+MAX_DEPTH = 64
 
 
 def write_whole(path: Path, text: str, workspace: Path) -> None:

@@ -29,9 +29,8 @@ _IN_BACKTICKS = re.compile(r"(?<!`)`([^`]+)`(?!`)")
 _DATE = re.compile(r"\b(\d{4})-(\d\d)-(\d\d)\b", re.ASCII)
 NO_BREAK_SPACE = "\u00a0"
 NO_BREAK_HYPHEN = "\u2011"
-_URL_CHARACTERS = (
-    "/:?#@!$&*+,=%~-._"  # no semicolon: none can end a character reference
-)
+# no semicolon: none can end a character reference
+_URL_CHARACTERS = "/:?#@!$&*+,=%~-._"
 # Addresses that may be followed wherever they stand: at these hosts nobody but Google has pages.
 _CONSOLE = re.compile(
     r"(https://(?:play\.google\.com/console|console\.(?:cloud|developers)\.google\.com)/"

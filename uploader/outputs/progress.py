@@ -15,12 +15,10 @@ from uploader.errors import UploaderError
 from uploader.reporting import UploadListener, UploadProgress
 from uploader.text import format_size, share
 
-MAX_SILENCE = (
-    30.0  # seconds after which a line is due although less than a tenth was sent
-)
-MIN_INTERVAL = (
-    1.0  # seconds that pass between two lines at least, however fast the upload is
-)
+# seconds after which a line is due although less than a tenth was sent
+MAX_SILENCE = 30.0
+# seconds that pass between two lines at least, however fast the upload is
+MIN_INTERVAL = 1.0
 
 
 class _ProgressDisplay(UploadListener):
@@ -161,9 +159,8 @@ class ProgressBar(_ProgressDisplay):
 
     def _show(self) -> None:
         upload = self._upload
-        with contextlib.suppress(
-            OSError
-        ):  # a terminal that went away must not end the run
+        # a terminal that went away must not end the run
+        with contextlib.suppress(OSError):
             pace = speed(upload.bytes_sent, upload.seconds)
             text = f"{self._label}: {self._extent()}, {pace}"
             self._bar.set_description_str(text, refresh=False)

@@ -45,9 +45,8 @@ class Report:
     sections: tuple[Section, ...] = ()
     warnings: tuple[str, ...] = ()
     error: UploaderError | None = None
-    troubleshooting: str = (
-        TROUBLESHOOTING  # the page about failures, where its address is known
-    )
+    # the page about failures, where its address is known
+    troubleshooting: str = TROUBLESHOOTING
     heading: Heading | None = None
     fate: str = ""
     todo: str = ""

@@ -32,9 +32,8 @@ from uploader.services.base import Section
 from uploader.services.release_facts import ReleaseFacts
 from uploader.text import capitalised, format_size, plural
 
-LIMIT = (
-    1000 * 1024
-)  # bytes of the whole page; GitHub drops a summary of more than 1 MiB
+# bytes of the whole page; GitHub drops a summary of more than 1 MiB
+LIMIT = 1000 * 1024
 MAX_ROWS, MAX_LINES = 10, 40  # of a table, of a diff; the rest is folded
 MAX_BULLETS = 50
 IN_TABLES = ("plan", "status")  # outputs that the page's own tables show better

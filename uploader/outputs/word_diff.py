@@ -8,9 +8,8 @@ from difflib import SequenceMatcher
 
 from uploader.outputs.markdown import MAX_PROSE, Escaper, text
 
-MAX_WORDS = (
-    1500  # that are compared; comparing takes time that grows with the square of it
-)
+# that are compared; comparing takes time that grows with the square of it
+MAX_WORDS = 1500
 MAX_SAME = 80  # characters of a stretch without a change
 _BREAK = re.compile(r"[^\S\n]*\n\s*")
 _TOKEN = re.compile(r"\s+|\w+|[^\w\s]")

@@ -47,9 +47,8 @@ GRANULARITY = "X-Goog-Upload-Chunk-Granularity"
 # the second is the same thing under an older name
 URLS = ("X-Goog-Upload-URL", "X-Goog-Upload-Control-URL")
 
-_MAX_GRANULARITY = (
-    1 << 30
-)  # bytes; a server that wants more than 1 GiB at once is not believed
+# bytes; a server that wants more than 1 GiB at once is not believed
+_MAX_GRANULARITY = 1 << 30
 _COUNT = re.compile(r"\d{1,19}", re.ASCII)
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
@@ -169,15 +168,13 @@ def _accepted(move: Move, response: Response, status: str, media: Media) -> Even
         if not answers_query:
             return _without_status(response, queried=queried)
     if size is not None:
-        return Stored(
-            size
-        )  # a count, hence the next offset; the documents' 42-then-43 is a slip
+        # a count, hence the next offset; the documents' 42-then-43 is a slip
+        return Stored(size)
     if header is not None or queried:
         return ProtocolViolated(f"the answer has no readable {SIZE_RECEIVED}")
     if isinstance(move, Send) and not move.final and response.sent_whole:
-        return Stored(
-            move.span.stop
-        )  # how some servers say that all of a chunk arrived
+        # how some servers say that all of a chunk arrived
+        return Stored(move.span.stop)
     return OffsetUnknown(
         "the server did not say what it stored", response, server_ok=True
     )

@@ -264,9 +264,8 @@ def _endpoint(method: Method, values: Values, metadata: Mapping[str, Any]) -> En
     if not _STATES.isdisjoint(values):
         lookup = _lookup(template.path, values, metadata)
     idempotent = template.idempotent or _is_repeatable(method, values)
-    chooses_fields = (
-        "fields" in values
-    )  # which may leave everything else out of the response
+    # which may leave everything else out of the response
+    chooses_fields = "fields" in values
     return method.endpoint(
         path_values,
         scopes=scopes,

@@ -39,9 +39,8 @@ from uploader.services.catalogue import expand
 from uploader.text import plural
 
 ROOT = "https://firebaseappdistribution.googleapis.com"
-MAX_RECIPIENTS = (
-    999  # testers and groups of one request, as the discovery document says
-)
+# testers and groups of one request, as the discovery document says
+MAX_RECIPIENTS = 999
 MEDIA_TYPE = "application/octet-stream"
 _METHOD = "firebaseappdistribution.media.upload"
 _APP = r"projects/[^/]+/apps/[^/]+"

@@ -33,9 +33,8 @@ _KINDS = {
 _DRIVES_OWN = "application/vnd.google-apps."
 _EXPRESSION = re.compile(r"\{(\+?)([A-Za-z0-9_]+)\}")
 _RESERVED = ":/?#[]@!$&'()*+,;="  # RFC 6570, section 1.5: what `{+name}` lets pass
-_LONE_PERCENT = re.compile(
-    r"%(?![0-9A-Fa-f]{2})"
-)  # a percent sign that begins no escape
+# a percent sign that begins no escape
+_LONE_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 Values = dict[str, tuple[str, ...]]
 

@@ -87,12 +87,10 @@ _MAIL_HEADERS = {
     "subject",
 }  # a mail has at least one of these
 _RECIPIENTS = ("To", "Cc", "Bcc")
-_MAX_HEADERS = (
-    512 * 1024
-)  # bytes; Gmail's own limit, support.google.com/a/answer/14016360
-_MAX_ALL_HEADERS = (
-    2 * _MAX_HEADERS
-)  # with those of all parts; each counts _PART more than it has
+# bytes; Gmail's own limit, support.google.com/a/answer/14016360
+_MAX_HEADERS = 512 * 1024
+# with those of all parts; each counts _PART more than it has
+_MAX_ALL_HEADERS = 2 * _MAX_HEADERS
 _PART = 256
 # Bytes of one header with parameters, and of any other one in a part: both take the library
 # quadratic time.
@@ -102,9 +100,8 @@ _STRUCTURE = ("content-type", "content-disposition")
 _MESSAGES = {"message/rfc822", "message/global"}
 _DELIMITER = re.compile(rb"^--[^\r\n]*", re.MULTILINE)
 _BLANK_LINE = re.compile(rb"\r\n\r\n")
-_FOLD = re.compile(
-    r"\r\n(?=[ \t])|\t"
-)  # within a header, where it is no control character
+# within a header, where it is no control character
+_FOLD = re.compile(r"\r\n(?=[ \t])|\t")
 
 
 @dataclass(frozen=True)
@@ -428,9 +425,8 @@ def _attachment(name: str, file: Artifact) -> Attachment:
     """Read a file as the attachment of this name."""
     media_type = media_types.kinds(file)[0]
     if media_type.startswith(("message/", "multipart/")):
-        media_type = (
-            media_types.OCTETS
-        )  # RFC 2046, section 5.2.1: such parts can't be base64
+        # RFC 2046, section 5.2.1: such parts can't be base64
+        media_type = media_types.OCTETS
     return name, media_type, media_types.head(file, file.size or 0)
 
 
@@ -527,9 +523,8 @@ def checked(raw: bytes, *, to_send: bool) -> tuple[bytes, int]:
             faults.append(fault)
         elif not _has_boundary(headers, message):
             faults.append("is multipart, but its boundary does not occur in it.")
-    except (
-        RecursionError
-    ):  # the standard library follows each comment into the next one
+    except RecursionError:
+        # the standard library follows each comment into the next one
         faults.append("has comments or addresses that are nested too deeply.")
     except _UNREADABLE:
         faults.append("has a header that can't be read.")
@@ -650,9 +645,8 @@ def _parts(message: bytes) -> Iterator[tuple[Message, int]]:
 
     Look at each before you ask for the next, which its boundary may lead to.
     """
-    types: dict[
-        bytes, str
-    ] = {}  # by boundary: the type of its parts that do not state one
+    # by boundary: the type of its parts that do not state one
+    types: dict[bytes, str] = {}
     delimiters = _DELIMITER.finditer(message)
     start = 0
     default = ""

@@ -19,9 +19,8 @@ from uploader.inputs import JobRun
 from uploader.services.base import Upload
 from uploader.state.sealed_store import SealedStore
 
-MAX_RESOURCE = (
-    48 * 1024
-)  # characters of JSON; sealed, it has to stay below what the store reads
+# characters of JSON; sealed, it has to stay below what the store reads
+MAX_RESOURCE = 48 * 1024
 
 
 @dataclass(frozen=True)
@@ -98,9 +97,8 @@ class Journal:
         live.
         """
         kept = self._store.read(self._name(job))
-        if (
-            kept is None or "resource" in kept
-        ):  # which is a finished upload without a session
+        # which is a finished upload without a session
+        if kept is None or "resource" in kept:
             return None
         artifact = job.artifact
         file = kept.pop("file")

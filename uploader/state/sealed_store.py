@@ -37,9 +37,8 @@ from uploader.text import plural
 _MAX_AGE = 30 * 86400.0
 # bytes; the notes of five releases, in every language, are a third of it
 _MAX_BYTES = 4 * 1024 * 1024
-_MAX_FILES = (
-    1000  # files of a state folder that are looked at; more than one run leaves
-)
+# files of a state folder that are looked at; more than one run leaves
+_MAX_FILES = 1000
 _OWN_NAMES = re.compile(r"[0-9a-f]{40}\.(?:sealed|lock|(?:[0-9a-z_]{8}\.)?new)")
 _LOCK = ".lock"
 _MARK = ".uploader"

@@ -44,9 +44,8 @@ DAILY_QUOTA = next(
 _MAX_LOGGED = 4096  # characters of a JSON body in the debug log
 DOWNLOAD_TIMEOUT = 6 * 3600.0  # seconds: 10 GiB at 500 KB a second
 _MIN_RATE = 256  # bytes of a file in a second
-_MOST_IN_STALL = (
-    64 << 10
-)  # bytes that have to come in the time of `stall-timeout`, at most
+# bytes that have to come in the time of `stall-timeout`, at most
+_MOST_IN_STALL = 64 << 10
 # Headers that tell how far an upload is, and hold no secret.
 _LOGGED_HEADERS = (
     "content-range",

@@ -74,9 +74,8 @@ class Engine:
         )
         self._changes: dict[str, threading.Semaphore] = {}  # by what is changed
         self._changes_lock = threading.Lock()
-        self._begun: list[
-            Uploader
-        ] = []  # whose sessions are open, and whose bytes are not sent
+        # whose sessions are open, and whose bytes are not sent
+        self._begun: list[Uploader] = []
         self._log_lock = threading.RLock()  # so that the lines of a plan stay together
         self._uploaded: list[Upload] = []
         self._to_send_again: list[Upload] = []  # by the next run
@@ -252,9 +251,8 @@ class Engine:
         be `told` to later steps, which is like a kill for them.
         """
         if told:
-            for name in tuple(
-                self._forgotten
-            ):  # a run that was left behind may still add to it
+            # a run that was left behind may still add to it
+            for name in tuple(self._forgotten):
                 self._journal.remember(name, None)
             for upload in self._to_send_again:
                 self._journal.drop(upload)
@@ -430,9 +428,8 @@ class Engine:
             return
         self._uploaded.append(upload)  # the flow may settle the doubt
         if upload.endpoint.looked_up:
-            self._journal.drop(
-                upload
-            )  # where it is not found, it is sent again in this very run
+            # where it is not found, it is sent again in this very run
+            self._journal.drop(upload)
         elif not failure.session_kept:
             self._to_send_again.append(upload)
 

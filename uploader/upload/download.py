@@ -26,9 +26,8 @@ from uploader.transfer.api_client import ApiClient
 from uploader.upload.digests import new_digest
 
 _CONTENT_RANGE = re.compile(r"bytes (\d{1,18})-\d{1,18}/(\d{1,18})", re.ASCII)
-_PROGRESS = (
-    64 << 10
-)  # bytes after which everything may be tried as often as at the start
+# bytes after which everything may be tried as often as at the start
+_PROGRESS = 64 << 10
 _LAST_SECONDS = 30.0  # for an attempt that begins when time is up
 _LENGTH = re.compile(r"\d{1,18}", re.ASCII)
 # A weak ETag is no promise about bytes.
@@ -103,9 +102,8 @@ class _Reception:
     def _start_over(self, stated: Iterable[str] = ()) -> None:
         """Forget what has come; digests of the algorithms `stated` are computed beside SHA-256."""
         self.offset = 0
-        self._total: int | None = (
-            None  # the size of the file, where the server has told it
-        )
+        # the size of the file, where the server has told it
+        self._total: int | None = None
         self._etag = ""
         self._digests = {name: new_digest(name) for name in ("sha256", *stated)}
         self._file.clear()

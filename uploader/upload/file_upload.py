@@ -45,9 +45,8 @@ class FileUpload:
         self._furthest = 0  # the end of all that any request handed on
         self._request_start = 0
         self._request_began = 0.0
-        self._body_ended: float | None = (
-            None  # when the whole body of the request had left
-        )
+        # when the whole body of the request had left
+        self._body_ended: float | None = None
         self._monotonic = monotonic
         self._began = monotonic()
         self._listeners: list[UploadListener] = []

@@ -78,12 +78,10 @@ class ResumableUpload:
         self._client = sender.client
         self._media = sender.media
         self._retrier = sender.retrier
-        self._is_finishing = (
-            False  # whether the last request to be sent ends the upload
-        )
-        self._failure: UploaderError | None = (
-            None  # what kept `begin` from starting a session
-        )
+        # whether the last request to be sent ends the upload
+        self._is_finishing = False
+        # what kept `begin` from starting a session
+        self._failure: UploaderError | None = None
         is_goog_upload = self._endpoint.dialect == "goog-upload"
         self._dialect = goog_upload if is_goog_upload else content_range
         # The documents of this dialect send all that remains with `upload, finalize` after an

@@ -20,9 +20,8 @@ _POOL = 0x0001
 _REFERENCE, _ATTRIBUTE, _STRING, _DECIMAL, _BOOLEAN = 0x01, 0x02, 0x03, 0x10, 0x12
 _NONE = 0xFFFFFFFF
 _COMPLEX = 0x0001  # the flag of an entry that has items
-_APP = (
-    0x7F  # the package id of an app; a feature has another one and is named once more
-)
+# the package id of an app; a feature has another one and is named once more
+_APP = 0x7F
 _BAG = 0x01000000  # keys that are no attributes begin here
 _PLURALS = (5, 6, 7, 8, 9, 4)  # zero, one, two, few, many, other
 _LOWEST, _HIGHEST = 0x80000000, 0x7FFFFFFF

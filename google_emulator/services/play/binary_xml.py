@@ -167,9 +167,8 @@ def read_primitive(fields: dict[int, list[Json]]) -> tuple[int, int]:
         if key not in fields:
             continue
         value = fields[key][-1]
-        if isinstance(
-            value, bytes
-        ):  # a float is four bytes, a null or an empty value a message
+        # a float is four bytes, a null or an empty value a message
+        if isinstance(value, bytes):
             value = struct.unpack("<I", value)[0] if len(value) == 4 else int(key == 2)
         data = int(value) & _ALL_ONES
         return kind, _ALL_ONES if kind == _BOOLEAN and data else data

@@ -27,9 +27,8 @@ from google_emulator.services.play.store import (
 DRAFT, NOT_SENT, IN_REVIEW = "DRAFT", "NOT_SENT_FOR_REVIEW", "IN_REVIEW"
 APPROVED, REJECTED, PUBLISHED = "APPROVED_NOT_PUBLISHED", "NOT_APPROVED", "PUBLISHED"
 STATES = (NOT_SENT, IN_REVIEW, APPROVED, REJECTED, PUBLISHED)
-MAX_LISTED = (
-    20  # ListReleaseSummariesResponse: "A maximum of 20 releases can be returned"
-)
+# "A maximum of 20 releases can be returned", says ListReleaseSummariesResponse.
+MAX_LISTED = 20
 EVERY_APP = "*"
 Releases = list[dict[str, Json]]
 

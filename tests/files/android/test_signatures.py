@@ -76,9 +76,8 @@ def test_an_apk_names_the_certificate_that_apksigner_tells(
     tmp_path: Path, schemes: tuple[int, ...]
 ) -> None:
     """By each scheme alone, and by all of them."""
-    target = (
-        29 if schemes == (1,) else 36
-    )  # from 30 on, the scheme v1 alone is not enough
+    # from 30 on, the scheme v1 alone is not enough
+    target = 29 if schemes == (1,) else 36
     make_apk(
         tmp_path / "app.apk",
         PACKAGE,
@@ -90,9 +89,8 @@ def test_an_apk_names_the_certificate_that_apksigner_tells(
     store = android_tools.make_key(tmp_path)
     android_tools.apksign(tmp_path / "app.apk", store, *schemes)
     assert digests(tmp_path / "app.apk") == [android_tools.certificate_of(store)]
-    least = {1: 23, 2: 24, 3: 28}[
-        max(schemes)
-    ]  # the first API level that goes by the scheme
+    # the first API level that goes by the scheme
+    least = {1: 23, 2: 24, 3: 28}[max(schemes)]
     assert android_tools.apk_certificates(tmp_path / "app.apk", least) == [
         android_tools.certificate_of(store)
     ]

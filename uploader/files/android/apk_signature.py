@@ -51,12 +51,10 @@ _MAX_COMMENT = 0xFFFF  # bytes
 _PIECE = 1 << 20  # bytes of a chunk, of which each has a digest of its own
 
 _ROTATION = 0x3BA06F8C  # attribute: the proof of rotation
-_STRIPPED = (
-    0xBEEFF00D  # attribute of v2: the number of a newer scheme that has to be there
-)
-_ROTATION_FROM = (
-    0x559F8B02  # attribute of v3: from this API level on, v3.1 has to be there
-)
+# attribute of v2: the number of a newer scheme that has to be there
+_STRIPPED = 0xBEEFF00D
+# attribute of v3: from this API level on, v3.1 has to be there
+_ROTATION_FROM = 0x559F8B02
 _VERSION = 0xA0  # DER tag of a certificate's first field
 _HINT = "Build and sign it again."
 _UNREADABLE = (struct.error, ValueError, TypeError, IndexError, UnsupportedAlgorithm)

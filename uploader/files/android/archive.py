@@ -19,9 +19,8 @@ from typing import IO, BinaryIO, cast
 from uploader.errors import InputError, Problem
 from uploader.files.workspace import reason
 
-MAX_DIRECTORY = (
-    32 << 20
-)  # bytes: as many members as may be, with names of three hundred characters
+# bytes: as many members as may be, with names of three hundred characters
+MAX_DIRECTORY = 32 << 20
 MAX_MEMBERS = 100_000  # several times those of the largest apps
 # members that are wanted: several times the native libraries of the largest apps
 MAX_WANTED = 10_000
@@ -45,9 +44,8 @@ ZIP_ERRORS = (
     ValueError,
 )
 
-_ENCRYPTED = (
-    0x2041  # flag bits 0 (encrypted), 6 (strong encryption) and 13 (masked headers)
-)
+# flag bits 0 (encrypted), 6 (strong encryption) and 13 (masked headers)
+_ENCRYPTED = 0x2041
 _UTF8_NAME = 0x0800  # flag bit 11
 _DIRECTORY_LINE = b"PK\1\2"
 _END_SIGNATURE = b"PK\5\6"
@@ -57,9 +55,8 @@ _MAX_EXTRAS = 4 << 20  # bytes of the extra fields of all members
 _ZIP64_LOCATOR = b"PK\6\7"
 _ZIP64_LOCATOR_SIZE = 20  # bytes; it lies right before the end record
 _ZIP64_EXTRA = 0x0001  # of a member that is larger than 4 GiB, or lies behind them
-_UNICODE_PATH_EXTRA = (
-    0x7075  # another name for the member, which only some readers take
-)
+# another name for the member, which only some readers take
+_UNICODE_PATH_EXTRA = 0x7075
 _END_RECORD = 22  # bytes, the last two of which are the length of the comment behind it
 # bytes, the last four of which are the lengths of the name and of the extra field behind it
 _LOCAL_HEADER = 30

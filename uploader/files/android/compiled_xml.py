@@ -57,14 +57,12 @@ _NOTHING = 0xFFFFFFFF
 _NODE_HEADER = 16  # bytes, with the line and the comment
 _VALUE_SIZE = 8  # bytes of Res_value
 _BINARY_BEGINNING = b"\x03\x00\x08\x00"
-_NAMES = struct.Struct(
-    "<2I"
-)  # of a namespace its prefix and URI, of an element URI and name
+# of a namespace its prefix and URI, of an element URI and name
+_NAMES = struct.Struct("<2I")
 # namespace, name; offset of the attributes, size of one, count; places of id, class and style
 _ELEMENT = struct.Struct("<2I6H")
-_TEXT_VALUE = struct.Struct(
-    "<IH2BI"
-)  # the text, then a Res_value that says nothing more
+# the text, then a Res_value that says nothing more
+_TEXT_VALUE = struct.Struct("<IH2BI")
 _ATTRIBUTE = struct.Struct("<3IHBBI")  # namespace, name, raw string, then Res_value
 # References to a package whose id is not known before the app runs.
 _DYNAMIC = {REFERENCE: DYNAMIC_REFERENCE, ATTRIBUTE_REFERENCE: DYNAMIC_ATTRIBUTE}

@@ -33,9 +33,8 @@ MAX_LISTING_TEXT: Mapping[str, int | None] = {
     "fullDescription": 4000,
     "video": None,  # an address
 }
-MAX_SCREENSHOTS = (
-    8  # of one type in one language; help, "Add preview assets to showcase your app"
-)
+# of one type in one language; help, "Add preview assets to showcase your app"
+MAX_SCREENSHOTS = 8
 
 
 @dataclass(frozen=True)

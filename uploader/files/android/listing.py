@@ -59,12 +59,10 @@ _YOUTUBE = ("youtube.com", "www.youtube.com", "m.youtube.com", "youtu.be")
 _PNG = b"\x89PNG\r\n\x1a\n"
 _JPEG = b"\xff\xd8\xff"
 IMAGE_ENDINGS = {_PNG: ".png", _JPEG: ".jpg"}  # by the first bytes
-_TAIL = (
-    64 * 1024
-)  # bytes at the end in which the image has to end; tools append metadata
-_MAX_SEGMENTS = (
-    4096  # before the frame header, with fill bytes; real images have fewer than 300
-)
+# bytes at the end in which the image has to end; tools append metadata
+_TAIL = 64 * 1024
+# before the frame header, with fill bytes; real images have fewer than 300
+_MAX_SEGMENTS = 4096
 # Start-of-frame markers hold the dimensions; C4, C8 and CC are other things in the same range.
 _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 

@@ -16,9 +16,8 @@ from uploader.files.android.manifest_merge import NAME
 SPLITS_PATH = re.compile(r"res/xml/splits\d{1,4}\.xml")
 LOCALES_PATH = "res/xml/locales_config.xml"
 _LANGUAGE = re.compile(r"[a-z]{2,8}")
-_LOCALE = re.compile(
-    r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,4}"
-)  # BCP 47, as aapt2 writes it
+# BCP 47, as aapt2 writes it
+_LOCALE = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,4}")
 
 
 def is_list_of_splits(root: Element, modules: Collection[str]) -> bool:

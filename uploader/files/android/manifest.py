@@ -399,9 +399,8 @@ _START_ELEMENT = 0x0102
 _END_ELEMENT = 0x0103
 _NOTHING = 0xFFFFFFFF
 _UTF8 = 1 << 8
-_MAX_STRINGS = (
-    2000  # that are decoded: several times the elements and permissions of any app
-)
+# that are decoded: several times the elements and permissions of any app
+_MAX_STRINGS = 2000
 # types of a value
 _REFERENCE = 0x01
 _STRING = 0x03

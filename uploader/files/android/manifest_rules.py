@@ -52,9 +52,8 @@ _BOOLEANS = frozenset({YES, NO})
 _SPLIT_LABELS = frozenset(
     {"abi", "density", "textures", "tier", "group", "countries", "module"}
 )
-_PLATFORM_NAME = re.compile(
-    r"platformBuildVersion(Code|Name)"
-)  # aapt2 link, ManifestFixer
+# aapt2 link, ManifestFixer
+_PLATFORM_NAME = re.compile(r"platformBuildVersion(Code|Name)")
 _PLATFORM_VALUE = re.compile(r"1[01]:[0-9a-f]{8}|text:[\w.]{0,30}", re.ASCII)
 _STAMP_SOURCE = re.compile(r"text:https?://[!-~]{1,200}", re.ASCII)
 _STAMP_TYPE = re.compile(r"text:STAMP_TYPE_(STANDALONE|DISTRIBUTION)_APK")

@@ -25,9 +25,8 @@ MAX_DEX = 64 << 20
 _INPUT = "mapping-file"
 _ACCEPTED = "mapping.txt as R8 or ProGuard writes it, not compressed"
 _CLASS = re.compile(rb"[^\s:]+ -> [^\s:]+:\s*")
-_HEADER = (
-    1 << 20
-)  # bytes in which the first class has to come; before it there are only comments
+# bytes in which the first class has to come; before it there are only comments
+_HEADER = 1 << 20
 _MAX_MARKER = 1024  # bytes; real ones have some two hundred
 _MAX_MARKERS = 1000  # in a mebibyte; real ones stand side by side, one for each tool that took part
 _DEX = re.compile(r"([^/]+/dex/)?classes[0-9]*\.dex", re.ASCII)

@@ -44,9 +44,8 @@ _ACCEPTED = (
     "a folder or zip with <abi>/*.so, *.so.sym or *.so.dbg, such as merged_native_libs or "
     "native-debug-symbols.zip"
 )
-_MAX_UNPACKED = (
-    32 << 30
-)  # bytes: what a zip may claim to unpack to before it is taken for a bomb
+# bytes: what a zip may claim to unpack to before it is taken for a bomb
+_MAX_UNPACKED = 32 << 30
 # times; what compilers write shrinks to a third, and what is all zeros to a thousandth
 _MAX_RATIO = 100
 _SMALL = 64 << 20  # bytes that may be unpacked whatever the ratio

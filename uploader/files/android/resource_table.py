@@ -51,9 +51,8 @@ _COMPACT = 0x0008
 _CHUNK = struct.Struct("<2HI")  # kind, size of the header, size
 _PACKAGE_HEADER = struct.Struct("<8xI256s5I")
 _OLD_PACKAGE_HEADER = struct.Struct("<8xI256s4I")
-_TYPE_HEADER = struct.Struct(
-    "<8x2BH2I"
-)  # id, flags, reserved, count, beginning of the entries
+# id, flags, reserved, count, beginning of the entries
+_TYPE_HEADER = struct.Struct("<8x2BH2I")
 _SPEC_HEADER = struct.Struct("<8x2BHI")  # id, reserved, count of types, count
 _ENTRY = struct.Struct("<2HI")  # size, flags, name
 _COMPACT_ENTRY = struct.Struct("<2HI")  # name, flags, data

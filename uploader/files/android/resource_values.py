@@ -20,9 +20,8 @@ Encoded: TypeAlias = bytes
 MAX_BUILT_TABLE = 64 << 20
 MAX_TABLE = 32 << 20
 MAX_VALUES = 1_000_000  # of one table: a hundred languages with ten thousand texts
-MAX_VALUES_OF_APKS = (
-    10_000_000  # of the tables of all APKs that are compared with one bundle
-)
+# of the tables of all APKs that are compared with one bundle
+MAX_VALUES_OF_APKS = 10_000_000
 MAX_ITEMS = 2_000_000  # within all styles, arrays, plurals and attributes of one table
 MAX_ITEMS_OF_VALUE = 0xFFFF  # within one of them
 

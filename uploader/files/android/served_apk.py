@@ -35,17 +35,14 @@ State = Literal[
 ]
 
 LIBRARY = re.compile(r"lib/([^/]+)/")
-_PROFILES = re.compile(
-    r"assets/dexopt/([^/]+)"
-)  # bundletool, BinaryArtProfilesInjector
-_STAMP = (
-    "stamp-cert-sha256"  # bundletool, SourceStamp; source.android.com has its format
-)
+# bundletool, BinaryArtProfilesInjector
+_PROFILES = re.compile(r"assets/dexopt/([^/]+)")
+# bundletool, SourceStamp; source.android.com has its format
+_STAMP = "stamp-cert-sha256"
 _STAMP_SIZE = 32  # bytes
 _LIBRARY = re.compile(r"lib/[^/]+/[^/]+\.so")
-_PLACEHOLDER = re.compile(
-    r"lib/([^/]+)/libplaceholder\.so"
-)  # bundletool, AbiPlaceholderInjector
+# bundletool, AbiPlaceholderInjector
+_PLACEHOLDER = re.compile(r"lib/([^/]+)/libplaceholder\.so")
 # Files for the SDK runtime (bundletool, RuntimeEnabledSdkTableInjector and ModuleSplit).
 _SDK_RUNTIME = frozenset(
     {
@@ -53,9 +50,8 @@ _SDK_RUNTIME = frozenset(
         "assets/SandboxedSdkProviderCompatClassName.txt",
     }
 )
-_EMBEDDED = re.compile(
-    r"res/.+\.apk"
-)  # signed anew (bundletool, ApkSigner.signEmbeddedApks)
+# signed anew (bundletool, ApkSigner.signEmbeddedApks)
+_EMBEDDED = re.compile(r"res/.+\.apk")
 _DENSITY = re.compile(r"(?:l|m|tv|h|xh|xxh|xxxh|\d{1,4})dpi")
 _LANGUAGE = re.compile(r"[a-z]{2,3}|b\+[A-Za-z0-9+]+")
 _RESOURCE = re.compile(r"res/([^/]+)/([^/]+)")

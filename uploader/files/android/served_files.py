@@ -67,9 +67,8 @@ _PROFILE_METADATA = (
     "BUNDLE-METADATA/com.android.tools.build.profiles/",
     "BUNDLE-METADATA/assets.dexopt/",
 )
-MAX_MANIFESTS = (
-    64 << 20
-)  # bytes of the manifests of all APKs; that of a large app has some 500 KB
+# bytes of the manifests of all APKs; that of a large app has some 500 KB
+MAX_MANIFESTS = 64 << 20
 _PROTECTION_CLASS = b"Lcom/pairip/"  # of the wrapper of automatic protection
 
 

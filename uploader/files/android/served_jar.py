@@ -25,9 +25,8 @@ from uploader.files.android.served_files import Members
 
 JAR_LIST = "META-INF/MANIFEST.MF"
 _MAX_LIST = 8 << 20  # bytes: some hundred for each entry
-_MAX_PARTS = (
-    21  # the list, and two files for each of as many signers as Android accepts
-)
+# the list, and two files for each of as many signers as Android accepts
+_MAX_PARTS = 21
 _MAX_BLOCK = 1 << 16  # bytes
 _MAX_REST = 2048  # bytes of a block beside its certificates: names, and a signature of 4,096 bits
 _SECTION_END = b"\r\n\r\n"

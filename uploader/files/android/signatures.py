@@ -30,12 +30,10 @@ V2 = 0x7109871A
 V3 = 0xF05368C0
 V3_1 = 0x1B93AD61
 _SCHEMES = (V3_1, V3, V2)  # a device uses the newest that it knows
-_MAX_PAIRS = (
-    64  # signers, rotation, dependency info, padding: real files have fewer than ten
-)
-_MAX_SIGNATURE = (
-    1 << 16
-)  # bytes: with a long chain of certificates it has a sixth of that
+# signers, rotation, dependency info, padding: real files have fewer than ten
+_MAX_PAIRS = 64
+# bytes: with a long chain of certificates it has a sixth of that
+_MAX_SIGNATURE = 1 << 16
 _MAX_SIGNERS = 10  # as many as Android's own verifier accepts
 _MAX_SUBJECT = 200  # characters of a name that people are shown
 # Everything that cryptography is known to raise for a damaged signature.

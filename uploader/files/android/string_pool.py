@@ -18,9 +18,8 @@ _HEADER = struct.Struct("<2HI5I")  # chunk; strings, styles, flags, where both b
 _SPAN = struct.Struct("<3I")  # name, first and last character
 _UTF8 = 1 << 8
 _END = 0xFFFFFFFF  # of the spans of one string
-_MAX_EXPANSION = (
-    2  # times the size of the pool that its strings may have when all are decoded
-)
+# times the size of the pool that its strings may have when all are decoded
+_MAX_EXPANSION = 2
 _MIN_BUDGET = 4096  # characters
 
 

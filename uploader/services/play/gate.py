@@ -67,9 +67,8 @@ _SETS: Mapping[Metric, tuple[str, str]] = {
     "anr-rate": ("anrRateMetricSet", "userPerceivedAnrRate"),
 }
 
-Line: TypeAlias = tuple[
-    str, tuple[float, ...]
-]  # of a chart: its name, and a value for each day
+# of a chart: its name, and a value for each day
+Line: TypeAlias = tuple[str, tuple[float, ...]]
 Finding = Literal[
     "below", "above", "surely above", "too few users", "nothing to compare with"
 ]

@@ -19,9 +19,8 @@ from uploader.services.catalogue import expand
 from uploader.services.play.client import OTHER_ANSWERS, ROOT, entries
 from uploader.services.play.known_errors import OTHER, conflict, find
 
-MAX_APKS = (
-    20_000  # of one version: thirty features in a hundred languages and six variants
-)
+# of one version: thirty features in a hundred languages and six variants
+MAX_APKS = 20_000
 SETTLED = 4  # looks that find the same list, after which no more APKs are expected
 _LIST = "/androidpublisher/v3/applications/{package}/generatedApks/{code}"
 _DOWNLOAD = _LIST + "/downloads/{download}:download"

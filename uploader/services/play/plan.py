@@ -589,9 +589,8 @@ def _whole_plan(changes: Changes) -> dict[str, Any]:
     files = []
     for file in changes.files:
         entry = asdict(file)
-        del entry[
-            "edit"
-        ]  # a dry run has an edit of its own, so that no file is in a shared one
+        # a dry run has an edit of its own, so that no file is in a shared one
+        del entry["edit"]
         files.append(entry)
     notes_left_out = []
     for names, text in _notes_left_out(job):

@@ -108,9 +108,8 @@ def _live_before(
         rollout_tracks = _tracks_with_rollout(inputs)
     if not rollout_tracks:
         return _LiveApp(tracks, words)
-    share = min(
-        SHARE, (inputs.user_fraction or 1) / 2
-    )  # what the run asks for must be more
+    # what the run asks for must be more
+    share = min(SHARE, (inputs.user_fraction or 1) / 2)
     codes = inputs.promote_version_codes or (str(before[-1] + 1),)
     rollout = Release.of(codes, "inProgress", share)
     for track in rollout_tracks:

@@ -39,12 +39,10 @@ from uploader.services.play.known_errors import OTHER, conflict, find
 from uploader.text import format_size, plural
 
 MAX_DOWNLOADS = 4  # at the same time
-_MAX_LISTS = (
-    3  # looks at what there is, where an APK that was listed is not there any more
-)
-_MIN_SECONDS = (
-    3600.0  # in which an APK has to be there, unless `wait-deadline` is longer
-)
+# looks at what there is, where an APK that was listed is not there any more
+_MAX_LISTS = 3
+# in which an APK has to be there, unless `wait-deadline` is longer
+_MIN_SECONDS = 3600.0
 WHOLE_AT_ONCE = 2  # APKs that are whole in themselves, in one set
 # Bytes on the disk at the same time: several times what two sets of APKs take that come of a bundle
 # of this size. A small bundle may be compared with APKs of another one, which are larger.
@@ -226,9 +224,8 @@ class _Comparison:
         self._tables = Tables()
         self._downloading = threading.Lock()
         self._verdicts: list[tuple[int, Verdict]] = []
-        self.with_base: set[str] = (
-            set()
-        )  # certificates of the keys of which a base was compared
+        # certificates of the keys of which a base was compared
+        self.with_base: set[str] = set()
 
     def of_all(self, sets: Iterable[list[_Wanted]]) -> list[Verdict]:
         """Return the verdicts on the sets, in their order."""

@@ -290,9 +290,8 @@ class SeveralApps:
         self._order = order
         self._context = context
         self._commits = commits
-        self._lock = (
-            threading.RLock()
-        )  # guards what the apps show and publish at the same time
+        # guards what the apps show and publish at the same time
+        self._lock = threading.RLock()
         self.apps = [App(package, self, context) for package in packages]
 
     @property
@@ -504,9 +503,8 @@ class SeveralApps:
     def _as_json(self, app: App) -> dict[str, Any]:
         failure = ""
         if app.error:
-            failure = getattr(
-                app.error, "code", UploaderError.code
-            )  # a defect has none
+            # a defect has none
+            failure = getattr(app.error, "code", UploaderError.code)
         entry: dict[str, Any] = {
             "committed": self._is_committed(app),
             "version-codes": app.codes,

@@ -39,9 +39,8 @@ DEBUG_INPUTS: Mapping[str, str] = {
     "symbols": "debug-symbols",
 }
 _ONE_EACH = "a path with `{version-code}` or `{name}`, or a line `42=path` for each version code"
-_HEAD = (
-    64 << 10
-)  # bytes of a mapping; what R8 writes before the first class has some four hundred
+# bytes of a mapping; what R8 writes before the first class has some four hundred
+_HEAD = 64 << 10
 
 
 def supplementary_files(

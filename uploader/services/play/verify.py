@@ -193,9 +193,8 @@ class Verification:
 
     def __init__(self, count: int) -> None:
         self._count = count
-        self.turn = (
-            threading.Lock()
-        )  # of the bundle that is compared, so that few APKs are kept
+        # of the bundle that is compared, so that few APKs are kept
+        self.turn = threading.Lock()
         self._lock = threading.Lock()
         self._verdicts: list[Verdict] = []
 
