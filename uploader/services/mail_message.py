@@ -4,15 +4,14 @@ out as it is.
 No input can add a header to either. The standard library's e-mail package decodes what looks like
 an RFC 2047 encoded word, and a line break may come out; so control characters are looked for after
 decoding. A composed message is a function of its content and its identity alone, so that a run that
-continues an unfinished upload makes the same bytes again. A given message is not parsed with the
-standard library, whose work grows with the number of parts times their depth: one pass finds the
-headers of every part, and of every message within the message.
+continues an unfinished upload makes the same bytes again. Of a given message only its own headers
+are looked at; its parts go out as they are.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from email.errors import MessageError, MultipartInvariantViolationDefect
@@ -89,17 +88,9 @@ _MAIL_HEADERS = {
 _RECIPIENTS = ("To", "Cc", "Bcc")
 # bytes; Gmail's own limit, support.google.com/a/answer/14016360
 _MAX_HEADERS = 512 * 1024
-# with those of all parts; each counts _PART more than it has
-_MAX_ALL_HEADERS = 2 * _MAX_HEADERS
-_PART = 256
-# Bytes of one header with parameters, and of any other one in a part: both take the library
-# quadratic time.
+# bytes of a header with parameters: the library takes quadratic time to read them
 _MAX_STRUCTURE = 4096
-_MAX_TEXT = 65_536
 _STRUCTURE = ("content-type", "content-disposition")
-_MESSAGES = {"message/rfc822", "message/global"}
-_DELIMITER = re.compile(rb"^--[^\r\n]*", re.MULTILINE)
-_BLANK_LINE = re.compile(rb"\r\n\r\n")
 # within a header, where it is no control character
 _FOLD = re.compile(r"\r\n(?=[ \t])|\t")
 
@@ -518,7 +509,7 @@ def checked(raw: bytes, *, to_send: bool) -> tuple[bytes, int]:
             texts += map(str, headers.get_all(name, []))
         recipients = len(getaddresses(texts))
         faults += _header_faults(headers, to_send=to_send)
-        fault = _first_fault(message)
+        fault = _fault_of_value(headers)
         if fault:
             faults.append(fault)
         elif not _has_boundary(headers, message):
@@ -578,55 +569,23 @@ def _has_boundary(headers: Message, message: bytes) -> bool:
     return b"\r\n--" + boundary.encode("ascii", "replace") in message
 
 
-def _first_fault(message: bytes) -> str:
-    """Return what is wrong with the headers of the message and its parts, empty when nothing is.
-
-    It is the first fault only: behind it, there may be no headers.
+def _fault_of_value(headers: Message) -> str:
+    """Return which header is too long or hides a control character, as the end of a sentence;
+    empty if there is none.
     """
-    bytes_left = _MAX_ALL_HEADERS
-    is_inner = False
-    for part, size in _parts(message):
-        bytes_left -= size + _PART
-        if bytes_left < 0:
-            return "has more parts, or longer headers in them, than any mail needs."
-        if is_inner and not _is_readable_part(part):
-            return "has a part whose headers can't be read."
-        prefix = "has a part with" if is_inner else "has"
-        for name, value in part.items():
-            limit = _max_length(name, is_inner=is_inner)
-            if len(str(value)) > limit:
-                return f"{prefix} a {name} header of more than {limit:,} bytes."
-            for text in (value, *_parameter_values(part, name)):
-                if has_control(_FOLD.sub(" ", str(text))):
-                    return f"{prefix} a control character in its {name} header."
-        is_inner = True
+    for name, value in headers.items():
+        has_parameters = name.lower() in _STRUCTURE
+        if has_parameters and len(str(value)) > _MAX_STRUCTURE:
+            return f"has a {name} header of more than {_MAX_STRUCTURE:,} bytes."
+        values = [value]
+        if has_parameters:
+            # a file's name is one of them, put together and decoded as RFC 2231 says
+            for _, parameter in headers.get_params([], name):
+                values.append(collapse_rfc2231_value(parameter))
+        for text in values:
+            if has_control(_FOLD.sub(" ", str(text))):
+                return f"has a control character in its {name} header."
     return ""
-
-
-def _is_readable_part(part: Message) -> bool:
-    """Whether the headers of a part have no defect and one content type at most."""
-    if _has_defects(part):
-        return False
-    return len(part.get_all("content-type", ())) <= 1
-
-
-def _parameter_values(part: Message, name: str) -> list[str]:
-    """Return the values of a header's parameters, put together and decoded as RFC 2231 says.
-
-    A file's name is one of them. Headers that have no parameters give an empty list.
-    """
-    if name.lower() not in _STRUCTURE:
-        return []
-    return [collapse_rfc2231_value(value) for _, value in part.get_params([], name)]
-
-
-def _max_length(name: str, *, is_inner: bool) -> int:
-    """Return how many bytes a header may have, in a part (`is_inner`) or in the message."""
-    if name.lower() in _STRUCTURE:
-        return _MAX_STRUCTURE
-    if is_inner:
-        return _MAX_TEXT
-    return _MAX_HEADERS
 
 
 def _has_defects(headers: Message) -> bool:
@@ -637,59 +596,6 @@ def _has_defects(headers: Message) -> bool:
         not isinstance(defect, MultipartInvariantViolationDefect)
         for defect in headers.defects
     )
-
-
-def _parts(message: bytes) -> Iterator[tuple[Message, int]]:
-    """Yield the headers of the message, of its parts and of the messages among them, however deep,
-    with their bytes.
-
-    Look at each before you ask for the next, which its boundary may lead to.
-    """
-    # by boundary: the type of its parts that do not state one
-    types: dict[bytes, str] = {}
-    delimiters = _DELIMITER.finditer(message)
-    start = 0
-    default = ""
-    while True:
-        end = len(message)
-        blank_line = _BLANK_LINE.search(message, max(start - 2, 0))
-        if blank_line:
-            end = blank_line.start() + 2
-        part = BytesHeaderParser().parsebytes(message[start:end])
-        part.set_default_type(default)
-        yield part, end - start
-        boundary = part.get_boundary()
-        if boundary:
-            part_type = "text/plain"
-            if part.get_content_type() == "multipart/digest":
-                part_type = "message/rfc822"  # RFC 2046, section 5.1.5
-            types[boundary.encode("ascii", "replace")] = part_type
-        encoding = str(part.get("content-transfer-encoding", "")).strip().lower()
-        is_message = part.get_content_type() in _MESSAGES
-        if is_message and encoding not in {"base64", "quoted-printable"}:
-            # the headers of the message inside follow at once
-            start = end + 2
-            default = "text/plain"
-        else:
-            delimiter = _next_delimiter(delimiters, types)
-            if delimiter is None:
-                return
-            start = delimiter.end() + 2
-            default = types[_boundary(delimiter)]
-
-
-def _next_delimiter(
-    delimiters: Iterator[re.Match[bytes]], boundaries: Container[bytes]
-) -> re.Match[bytes] | None:
-    """Return the next line that begins a part of one of the boundaries; None behind the last."""
-    for delimiter in delimiters:
-        if _boundary(delimiter) in boundaries:
-            return delimiter
-    return None
-
-
-def _boundary(delimiter: re.Match[bytes]) -> bytes:
-    return delimiter[0][2:].rstrip()
 
 
 def decoded(text: str) -> str:
