@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.support.platforms import hostile, reading, tables, workflow_commands
@@ -521,6 +521,7 @@ def test_several_mistakes_are_a_list_below_a_short_headline() -> None:
     assert "- ❌ input-49: is wrong.\n- and 10 more\n" in text
 
 
+@example(name="\ufdd0", words="\ufdd0")
 @given(hostile.filter(lambda name: len(Redactor().one_line(name)) <= MAX_NAME), hostile)
 def test_hostile_text_stays_text(name: str, words: str) -> None:
     """Every cell shows exactly its text, made printable, as words without markup, HTML, link or

@@ -404,12 +404,17 @@ def test_nested_comments_of_a_message_file_end_in_no_crash(
     """Newer versions of Python read them; what older ones can't read is refused."""
     content = f"To: b@example.com {text}\n\nx".encode()
     make_file(tmp_path, "a.eml", content)
+    refusal = ""
+    sent = b""
     try:
         upload = only_upload(prepared(tmp_path, target="gmail", message_file="a.eml"))
+        sent = upload.artifact.data or b""
     except InputError as error:
-        assert re.search("too deep|no recipient", str(error))
+        refusal = str(error)
+    if refusal:
+        assert re.search("too deep|no recipient", refusal)
     else:
-        assert upload.artifact.data == content.replace(b"\n", b"\r\n")
+        assert sent == content.replace(b"\n", b"\r\n")
 
 
 @pytest.mark.slow

@@ -7,7 +7,6 @@ platform.
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -231,4 +230,5 @@ def _reading_of_words(outside_of_spans: str) -> str:
         r"&#64;|[<>`*_~\[\]\\|$@{}\n^]|#(?!\d+;)|&(?!#\d+;)|:(?=\S)|www\.", words
     ):
         raise ValueError(f"Markup in {words!r}")
-    return html.unescape(words)
+    # html.unescape drops noncharacters such as U+FDD0, which browsers keep.
+    return re.sub(r"&#(\d+);", lambda reference: chr(int(reference[1])), words)
