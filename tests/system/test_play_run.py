@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from google_emulator import specimens
+from google_emulator import Emulator, specimens
 from tests.support.job import Job
 from tests.support.platforms import workflow_commands
 from tests.support.real_artifacts import real_apk
@@ -217,6 +217,34 @@ def test_commit_false_leaves_the_edit_open_and_says_its_id(job: Job) -> None:
         second.log
     )
     assert len(stored(job)) == 1
+
+
+@pytest.mark.parametrize("by_id", [True, False], ids=["existing-edit-id", "run again"])
+def test_an_app_that_takes_only_drafts_gets_one_as_the_message_says(
+    job: Job, by_id: bool
+) -> None:
+    """The refused release is in the kept edit, where it becomes a draft."""
+    with Emulator(config={"draft_app": True}) as emulator:
+        job = replace(job, emulator=emulator)
+        refused = job.fail(4, PLAY)
+        assert refused.outputs["failure"] == "draft-app"
+        edit = refused.outputs["edit-id"]
+        assert "Set `status: draft`, or finish the app's setup" in refused.log
+        advice = (
+            f"kept with everything in it: set `existing-edit-id: {edit}`, or run again."
+        )
+        assert advice in refused.log
+        again = {**PLAY, "status": "draft"}
+        if by_id:
+            again["existing-edit-id"] = edit
+        ended = job.succeed(again)
+        assert ended.outputs["edit-id"] == edit
+        assert "1.0 (42) is a draft on internal." in ended.last_line
+        [committed] = emulator.state()["edits"]["committed"]
+        assert [
+            (release["versionCodes"], release["status"])
+            for release in committed["tracks"]["internal"]
+        ] == [(["42"], "draft")]
 
 
 @pytest.mark.parametrize(

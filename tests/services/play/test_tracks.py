@@ -729,6 +729,37 @@ def test_in_a_shared_edit_only_what_is_live_has_gone_on(live: bool) -> None:
         assert caught.value.code == "user-fraction-lower"
 
 
+def test_what_only_a_shared_edit_has_becomes_a_draft() -> None:
+    """Google Play refuses its commit while the app's setup is not finished."""
+    play = Play()
+    Engine(play).run(release_job(artifact(5), tracks=("beta",), commit=False))
+    as_draft = release_job(
+        artifact(5),
+        tracks=("beta",),
+        existing_edit="1",
+        options=ReleaseOptions("draft"),
+    )
+    Engine(play).run(as_draft)
+    assert play.live.tracks["beta"] == [release(5, status="draft")]
+
+
+@pytest.mark.parametrize("live", [5, 4], ids=["this version", "the one before"])
+def test_a_draft_in_a_shared_edit_takes_no_release_from_its_users(live: int) -> None:
+    play = Play(beta=[release(live)])
+    play.live.bundles[5] = sha256(artifact(5))
+    Engine(play).run(release_job(retained=("5",), tracks=("beta",), commit=False))
+    as_draft = release_job(
+        retained=("5",),
+        tracks=("beta",),
+        existing_edit="1",
+        options=ReleaseOptions("draft"),
+        commit=False,
+    )
+    Engine(play).run(as_draft)
+    # Google Play refuses a version in two releases, so nothing of this is committed.
+    assert play.edits["1"].tracks["beta"] == [release(5, status="draft"), release(5)]
+
+
 # --- foreseen before the upload -------------------------------------------------------------------
 
 

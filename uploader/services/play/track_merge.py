@@ -40,7 +40,7 @@ from uploader.services.play.release_words import (
     named,
     share,
 )
-from uploader.services.play.review import live_versions
+from uploader.services.play.review import listed, live_versions
 from uploader.services.play.tracks import current_releases
 
 KEPT_BACK = {"halted": "halted", "draft": "a draft"}
@@ -195,10 +195,11 @@ def plan_update(edit: ReleaseEdit, track: str) -> TrackChange:
     _check_users(job, track, before, release)
     _check_retained(edit)
     replace_rollout = _may_replace(edit, track, before)
+    live = _without_future_draft(edit, track, before, release)
     return TrackChange(
         track,
         before,
-        after=merged(track, before, release, replace_rollout=replace_rollout),
+        after=merged(track, live, release, replace_rollout=replace_rollout),
         release=release,
         now=now,
         promotion=_promotion(edit, source),
@@ -258,6 +259,26 @@ def _already_there(
     if published is not None and published.issuperset(there.version_codes):
         return there
     return None
+
+
+def _without_future_draft(
+    edit: ReleaseEdit, track: str, before: Releases, release: Release
+) -> Releases:
+    """Return what a track held before, without the release of a shared edit that becomes a draft.
+
+    Google Play refuses the commit of that edit while the app takes only drafts. Such an app has
+    released nothing; where Google Play lists a release, the one in the edit may be it, or may have
+    taken its place.
+    """
+    if edit.state.own or release.status != "draft":
+        return before
+    in_edit = model.find_same_versions(before, release)
+    if in_edit is None:
+        return before
+    for committed in listed(edit.context, edit.job.package, track):
+        if committed.state != "DRAFT":
+            return before
+    return tuple(other for other in before if other is not in_edit)
 
 
 def update_track(edit: ReleaseEdit, track: str) -> TrackChange:
