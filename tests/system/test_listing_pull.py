@@ -244,6 +244,6 @@ def test_a_pushed_listing_changes_when_the_review_passes(job: Job) -> None:
         {**PUSH, "images-directory": "listing", "images-prune": "false"}
     )
     heading, _, rest = ended.summary.partition("\n")
-    assert heading == f"## ✅ The store listing of {APP} changes when the review passes"
+    assert heading == f"## ✅ The store listing of {APP} changes after the review"
     assert f"App: Example (`{APP}`)" in rest
     assert "### Changes" not in rest

@@ -238,8 +238,12 @@ def test_a_staged_first_release_on_production_is_warned_of(
         in dry.log
     )
     assert "leave out `user-fraction` and `status` for this one" in dry.log
+    assert "would be released on production\n" in dry.summary
     real = send(job, 45, "production", {"user-fraction": "5%"})
     assert "production has no completed release" in real.summary
+    assert real.last_line.endswith("1.45 (45) goes to production after the review.")
+    assert "1.45 (45) goes to production after the review\n" in real.summary
+    assert "95&#160;%" not in real.summary
 
 
 @pytest.mark.parametrize(

@@ -849,7 +849,8 @@ WAIT_FOR: InputSpec[WaitFor] = InputSpec(
     empty="",
     help=(
         "Wait for the review, after the commit or with `play-status` alone: `approved` or "
-        "`published`. If the release is rejected, the run ends with exit code 6; if "
+        "`published`. With managed publishing, someone has to publish what is approved in the "
+        "Play Console. If the release is rejected, the run ends with exit code 6; if "
         "`wait-deadline` passes first, with 75."
     ),
 )

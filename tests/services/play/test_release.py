@@ -103,13 +103,13 @@ def test_the_outcome_shows_what_came_to_the_tracks_and_the_state_of_the_review()
         "  + 2.0 (2): 10 % of users, in progress",
         "  = 1.0 (1): all users, completed",
         "Review",
-        "  sent for review",
+        "  sent for review; with managed publishing, you publish it in the Play Console after that",
     ]
     assert outcome.links == (
         ("Store page", "https://play.google.com/store/apps/details?id=com.example.app"),
     )
     assert outcome.headline == (
-        "com.example.app 2.0 (2) goes to 10 % of production when the review passes."
+        "com.example.app 2.0 (2) goes to 10 % of production after the review."
     )
 
 
@@ -158,10 +158,10 @@ def test_what_is_not_live_is_not_told_as_if_it_were(
 @pytest.mark.parametrize(
     ("job", "headline"),
     [
-        ({"retained": ("6",)}, "6 goes to production when the review passes."),
+        ({"retained": ("6",)}, "6 goes to production after the review."),
         (
             {"retained": ("6",), "options": ReleaseOptions("inProgress", 0.1)},
-            "6 goes to 10 % of production when the review passes.",
+            "6 goes to 10 % of production after the review.",
         ),
         (
             {"retained": ("6",), "options": ReleaseOptions("draft")},
@@ -182,11 +182,11 @@ def test_what_is_not_live_is_not_told_as_if_it_were(
         ),
         (
             {"promote_from": "beta"},
-            "6 goes from beta to production when the review passes.",
+            "6 goes from beta to production after the review.",
         ),
         (
             {"promote_from": "beta", "options": ReleaseOptions("inProgress", 0.1)},
-            "6 goes from beta to 10 % of production when the review passes.",
+            "6 goes from beta to 10 % of production after the review.",
         ),
         (
             {"options": ReleaseOptions("halted"), "tracks": ("production", "alpha")},
@@ -199,7 +199,7 @@ def test_what_is_not_live_is_not_told_as_if_it_were(
                 "tracks": ("production", "internal"),
             },
             (
-                "Spring (6) goes from beta to production when the review passes and is promoted "
+                "Spring (6) goes from beta to production after the review and is promoted "
                 "from beta to internal."
             ),
         ),

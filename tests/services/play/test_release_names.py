@@ -50,7 +50,7 @@ def test_release_that_the_tag_names_is_told_by_its_version(job: Job) -> None:
 def test_name_that_was_given_is_told_as_it_is(job: Job, name: str) -> None:
     """Only the file itself is told by its version."""
     ended = job.succeed({**RELEASE, "release-name": name}, **TAG)
-    heading = f"## ✅ {name} (42) goes to 10 % of production when the review passes\n"
+    heading = f"## ✅ {name} (42) goes to 10 % of production after the review\n"
     assert ended.summary.startswith(heading)
     assert f"\n+ {name} (42): 10 % of users, in progress\n" in ended.summary
     assert f"Release {name} (42) to track production" in ended.log

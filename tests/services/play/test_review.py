@@ -78,6 +78,30 @@ def test_each_state_ends_the_waiting_or_goes_on(
         assert len(play.asked) == (2 if ends is ReleaseTrouble else 8)
 
 
+@pytest.mark.parametrize(
+    ("state", "cause"),
+    [
+        ("APPROVED_NOT_PUBLISHED", "The review is over. With managed publishing, "),
+        ("IN_REVIEW", "A review takes hours or days; "),
+    ],
+)
+def test_what_waits_for_a_person_is_not_told_as_a_slow_review(
+    state: str, cause: str
+) -> None:
+    with pytest.raises(TemporaryError) as caught:
+        wait(on_two_tracks(state), PUBLISHED)
+    assert caught.value.cause.startswith(cause)
+
+
+def test_what_is_approved_is_not_told_as_published() -> None:
+    """With managed publishing someone still has to publish it."""
+    play, job = Console(), release_job(artifact(42), review=APPROVED)
+    play.reviews["42"] = "APPROVED_NOT_PUBLISHED"
+    outcome = RolloutEngine(play).ended(partial(flow, job))
+    assert outcome.heading is not None
+    assert outcome.heading.text.endswith("; internal: approved, not published")
+
+
 def test_without_version_codes_the_newest_is_meant() -> None:
     """A release of yesterday that was published does not count for today's."""
     play = Console(production=[release(42), release(41)], beta=[release(42)])

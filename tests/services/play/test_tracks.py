@@ -594,7 +594,7 @@ def test_a_release_that_reached_more_users_since_is_done() -> None:
     )
     outcome = engine.run(job)
     assert outcome.headline == (
-        f"{PACKAGE} 5.0 (5) goes to 10 % of beta when the review passes. 5 on production has "
+        f"{PACKAGE} 5.0 (5) goes to 10 % of beta after the review. 5 on production has "
         "progressed since: 50 % of users, in progress."
     )
     assert play.live.tracks["production"][0]["userFraction"] == 0.5

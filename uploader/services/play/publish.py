@@ -182,7 +182,7 @@ def _review(edit: ReleaseEdit, left: str) -> str:
         return "committed by an earlier run; the Play Console shows whether it was sent for review"
     if edit.job.options.status == "draft":
         return "saved as a draft; roll it out in the Play Console"
-    return "sent for review"
+    return "sent for review; with managed publishing, you publish it in the Play Console after that"
 
 
 def _subject(changes: Changes) -> str:
@@ -327,7 +327,7 @@ def _headline(
     if left:
         return f"{_with_places(what, written)} is {left}."
     if _listing_awaits_review(edit, updates):
-        return f"The store listing of {what} changes when the review passes."
+        return f"The store listing of {what} changes after the review."
     if not updates:
         return f"{_without_tracks(edit)} of {what} is committed."
     if not _are_of_one_release(written):
@@ -346,7 +346,7 @@ def _with_places(what: str, updates: Sequence[TrackChange]) -> str:
     if not updates:
         return what
     places = [
-        f"{update.track} ({release_words.in_words(update.release)})"
+        f"{update.track} ({release_words.in_words(reach.as_served(update).release)})"
         for update in updates
     ]
     return f"{what} on {', '.join(places)}"
@@ -403,7 +403,7 @@ def _fate_on_track(edit: ReleaseEdit, update: TrackChange) -> str:
 def _fate(edit: ReleaseEdit, update: TrackChange) -> Fate:
     """What became of a release on a track."""
     job = edit.job
-    release = update.release
+    release = reach.as_served(update).release
     if _awaits_review(edit, update):
         return _fate_after_review(job, release)
     share = release_words.share(release)
@@ -453,7 +453,7 @@ def _fate_after_review(job: ReleaseJob, release: Release) -> Fate:
         verb += f" {share} of"
     if job.review:  # the run waits for it, and says next what came of it
         return Fate(verb)
-    return Fate(verb, "when the review passes")
+    return Fate(verb, "after the review")
 
 
 def _what_would_be(changes: Changes) -> str:
@@ -476,8 +476,9 @@ def _what_would_be(changes: Changes) -> str:
     }
     fates = []
     for update in changes.tracks:
-        verb = verbs.get(update.release.status, "would be released on {track}")
-        share = release_words.share(update.release)
+        served = reach.as_served(update).release
+        verb = verbs.get(served.status, "would be released on {track}")
+        share = release_words.share(served)
         fates.append(verb.format(share=share, track=update.track))
     return f"{release} {' and '.join(fates)}"
 

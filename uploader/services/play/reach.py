@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from uploader.errors import Problems, ReleaseRefused
@@ -192,26 +193,42 @@ def shadowed(
 
 
 def first_staged(changes: Iterable[TrackChange]) -> Iterator[str]:
-    """Yield a sentence for each production track whose first release is to be a staged one.
+    """Yield a sentence for each production track whose first release is to be a staged one."""
+    for change in changes:
+        if not _is_first_staged(change):
+            continue
+        yield (
+            f"the first release on {change.track} goes to all users, not to "
+            f"{share(change.release)}: {change.track} has no completed release, and Google Play "
+            "stages only updates; leave out `user-fraction` and `status` for this one, or test it "
+            "on another track first"
+        )
+
+
+def as_served(change: TrackChange) -> TrackChange:
+    """Return the change as users meet it: a staged first release on production goes to all of
+    them.
+    """
+    if not _is_first_staged(change):
+        return change
+    staged = change.release
+    completed = staged.with_status("completed").without_user_fraction()
+    others = [other for other in change.after if not other.has_same_versions(staged)]
+    return replace(change, release=completed, after=(completed, *others))
+
+
+def _is_first_staged(change: TrackChange) -> bool:
+    """Return whether a production track gets its first release, and that is a staged one.
 
     "Staged rollouts can only be used for app updates, not when publishing an app for the first
     time" (Play Console Help, "Release app updates with staged rollouts"). Whether the API refuses
     one is not documented.
     """
-    for change in changes:
-        release = change.release
-        if (
-            TrackName(change.track).base != STANDARD[0]
-            or release.status != "inProgress"
-        ):
-            continue
-        if having_status(change.before, "completed", "inProgress", "halted"):
-            continue
-        yield (
-            f"the first release on {change.track} goes to all users, not to {share(release)}: "
-            f"{change.track} has no completed release, and Google Play stages only updates; leave "
-            "out `user-fraction` and `status` for this one, or test it on another track first"
-        )
+    if TrackName(change.track).base != STANDARD[0]:
+        return False
+    if change.release.status != "inProgress":
+        return False
+    return not having_status(change.before, "completed", "inProgress", "halted")
 
 
 def _is_more_open(track: str, other: str) -> bool:

@@ -210,9 +210,11 @@ def awaited(
         trouble = _rejection(package, summary)
         heading = None  # the error says it
     elif not _is_over(states, goal):
-        trouble = _pending(goal, summary)
+        trouble = _pending(goal, states)
         if heading:
             heading = replace(heading, text=f"{heading.text}; {summary}", mark="held")
+    elif heading and APPROVED in states.values():
+        heading = replace(heading, text=f"{heading.text}; {summary}")
     return replace(
         outcome,
         headline=f"{outcome.headline} Review: {summary}.",
@@ -249,11 +251,19 @@ def _rejection(package: str, summary: str) -> ReleaseTrouble:
     )
 
 
-def _pending(goal: ReviewGoal, summary: str) -> TemporaryError:
+def _pending(goal: ReviewGoal, states: Mapping[str, str]) -> TemporaryError:
+    cause = (
+        "A review takes hours or days; what is not sent for review, or not published, waits for "
+        "someone in the Play Console."
+    )
+    if states and {APPROVED, PUBLISHED}.issuperset(states.values()):
+        cause = (
+            "The review is over. With managed publishing, the release waits until someone "
+            f"publishes it, under Publishing overview in the Play Console: {CONSOLE}"
+        )
     return TemporaryError(
-        f"The release is not {goal.state} after {goal.seconds:g} s ({summary}).",
-        cause="A review takes hours or days; what is not sent for review, or not published, "
-        "waits for someone in the Play Console.",
+        f"The release is not {goal.state} after {goal.seconds:g} s ({_summary(states)}).",
+        cause=cause,
         hint="Check again with `target: play-status` and `wait-for`, or run again: nothing is "
         "committed twice.",
         code="review-pending",

@@ -15,6 +15,7 @@ from uploader.services.play.model import (
     having_status,
 )
 from uploader.services.play.plan import Changes
+from uploader.services.play.reach import as_served
 from uploader.services.play.release_job import ReleaseJob
 from uploader.services.play.release_names import as_told
 from uploader.services.play.release_words import in_words, named, share
@@ -95,6 +96,7 @@ def _title(changes: Changes) -> str:
 
 
 def _track_facts(change: TrackChange, job: ReleaseJob) -> TrackFacts:
+    change = as_served(change)
     release = change.release
     if not release.json and change.after:
         release = change.after[0]
