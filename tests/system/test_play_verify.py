@@ -223,7 +223,65 @@ def test_a_release_without_a_comparison_keeps_the_statement_of_another_step(
 
 @generating()
 def test_a_version_that_is_not_there_is_never_generated(job: Job) -> None:
-    assert job.fail(75, VERIFY).outputs["failure"] == "apks-not-generated"
+    ended = job.fail(4, VERIFY)
+    assert ended.outputs["failure"] == "version-not-uploaded"
+    assert "Google Play has no version 42 of com.example.app" in ended.log
+    assert job.emulator.state()["edits"]["open"] == []
+
+
+@generating(never=True)
+def test_a_version_whose_bundle_is_there_is_waited_for(released: Job) -> None:
+    """Its APKs may still come."""
+    ended = released.fail(75, VERIFY)
+    assert ended.outputs["failure"] == "apks-not-generated"
+
+
+@generating(never=True)
+def test_an_account_that_may_open_no_edit_waits_for_the_apks(released: Job) -> None:
+    released.emulator.add_fault(
+        "play.edits.insert", "status", status=403, body=DENIED, nth=1
+    )
+    ended = released.fail(75, VERIFY)
+    assert "What was uploaded could not be looked up: " in ended.log
+    assert ended.outputs["failure"] == "apks-not-generated"
+
+
+@generating()
+def test_the_edit_of_an_unfinished_release_is_not_closed(job: Job) -> None:
+    """Another edit of the account would close it."""
+    job.emulator.add_fault("play.edits.commit", "status", status=400, body=REFUSED)
+    kept = job.fail(4, PLAY).outputs["edit-id"]
+    ended = job.fail(75, VERIFY)
+    assert f"Edit {kept} of an unfinished release would be closed" in ended.log
+    [edit] = job.emulator.state()["edits"]["open"]
+    assert edit["id"] == kept
+
+
+@generating()
+def test_another_build_than_was_uploaded_is_told_before_a_halt(released: Job) -> None:
+    """The release is no better or worse for a file that it was not made from."""
+    [uploaded] = [result["sha256"] for result in released.succeed(PLAY).results]
+    other = Build(
+        libraries=bundle_contents(
+            densities=(), languages=(), asset_packs=("levels",), size=99
+        ),
+        min_sdk=19,
+    )
+    make_bundle(released.workspace / "app.aab", APP, 42, "1.0", build=other)
+    ended = released.fail(6, VERIFY)
+    error = ended.last_line
+    assert "app.aab is not the bundle that was uploaded as version 42. " in error
+    assert f"that of the uploaded bundle {uploaded}. " in error
+    assert error.index("Compare the file that the job") < error.index(
+        "halt the release"
+    )
+    assert (ended.outputs["failure"], ended.outputs["served"]) == (
+        "served-changed",
+        "changed",
+    )
+    told = "## ❌ app.aab is not the bundle that was uploaded as version 42.\n"
+    assert ended.summary.startswith(told)
+    assert released.emulator.state()["edits"]["open"] == []
 
 
 @generating()
@@ -232,6 +290,7 @@ def test_an_apk_is_no_bundle(job: Job) -> None:
     assert "files: " in job.fail(2, VERIFY).log
 
 
+REFUSED = '{"error": {"code": 400, "message": "Finish the declaration first."}}'
 DENIED = (
     '{"error": {"code": 403, "message": "You may not.", "status": "PERMISSION_DENIED"}}'
 )

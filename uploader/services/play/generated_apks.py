@@ -7,7 +7,7 @@ which are made in the Play Console, are left out.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -118,9 +118,16 @@ class SigningKey:
 
 
 def await_generated_apks(
-    package: str, code: str, seconds: float, context: Context
+    package: str,
+    code: str,
+    seconds: float,
+    context: Context,
+    check_uploaded: Callable[[], None] | None = None,
 ) -> list[SigningKey]:
     """Return all APKs of a version once Google Play has made them.
+
+    Where two looks find none, or the only one, `check_uploaded` is to raise an error if Google Play
+    does not have the version.
 
     No document says when the list is complete. It counts as complete where every key has what
     devices get of the app's own code, and a universal APK, which is for every device, or where it
@@ -134,6 +141,8 @@ def await_generated_apks(
     is_settled = False
     while is_waiting:
         keys = list_generated_apks(package, code, context)
+        if check_uploaded and not keys and (same_looks == 1 or poll.left <= 0):
+            check_uploaded()
         if keys == before:
             same_looks += 1
         else:

@@ -54,7 +54,7 @@ from uploader.text import format_size, plural
 
 if TYPE_CHECKING:
     from uploader.files.android.listing import StoreFiles
-    from uploader.services.play.verify import VerifyGoal
+    from uploader.services.play.verify_goal import VerifyGoal
 
 
 def prepare(inputs: ReleaseInputs, files: Artifacts, workspace: Workspace) -> Prepared:

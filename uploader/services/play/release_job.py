@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from uploader.services.play.model import Notes
     from uploader.services.play.review import ReviewGoal
     from uploader.services.play.universal_apk import UniversalApkGoal
-    from uploader.services.play.verify import VerifyGoal
+    from uploader.services.play.verify_goal import VerifyGoal
 
 WHAT: Mapping[str, str] = {
     "mapping": "mapping",

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
-from typing import BinaryIO, TypeAlias
+from typing import BinaryIO
 
 from uploader.errors import ApiError, InputError, IntegrityError
 from uploader.files.android.apk_signature import verified_signer
@@ -36,6 +36,8 @@ from uploader.services.play.generated_apks import (
     await_generated_apks,
 )
 from uploader.services.play.known_errors import OTHER, conflict, find
+from uploader.services.play.uploaded import UploadedArtifacts
+from uploader.services.play.verify_goal import Version
 from uploader.text import format_size, plural
 
 MAX_DOWNLOADS = 4  # at the same time
@@ -56,7 +58,6 @@ _END_SIZE = 22  # bytes, without the comment
 _LONGEST_END = _END_SIZE + 0xFFFF
 _GZIP = b"\x1f\x8b"
 _WHOLE_KINDS = ("standalone", "universal")  # of APKs that are all that a device needs
-Version: TypeAlias = tuple[str, int]  # package and version code
 # The verdict on several sets, or bundles, is the first of these that one of them has.
 WORST_FIRST: tuple[Served, ...] = ("changed", "protected", "unverified", "same")
 
@@ -94,16 +95,17 @@ def compare_served(
     workspace: Workspace,
     context: Context,
     turn: AbstractContextManager[object],
+    uploaded: UploadedArtifacts | None = None,
 ) -> Verdict:
     """Compare all that Google Play serves of a bundle's version with the bundle.
 
     It waits up to `seconds` for the APKs, and fetches them once it is its turn. Where Google Play
     makes them anew meanwhile, they are listed once more. Raises TemporaryError when time is up,
-    IntegrityError where what was fetched is not what Google Play says it is, and what
-    `Context.download` raises.
+    ReleaseRefused where `uploaded` has no such version, IntegrityError where what was fetched is
+    not what Google Play says it is, and what `Context.download` raises.
     """
     compare_once = partial(
-        _compare_listed, bundle, version, seconds, workspace, context, turn
+        _compare_listed, bundle, version, seconds, workspace, context, turn, uploaded
     )
     for _ in range(_MAX_LISTS - 1):
         verdict = _unless_gone(compare_once)
@@ -132,13 +134,17 @@ def _compare_listed(
     workspace: Workspace,
     context: Context,
     turn: AbstractContextManager[object],
+    uploaded: UploadedArtifacts | None,
 ) -> Verdict:
     """Compare all that is listed with the bundle. Raises as `compare_served` does, and ApiError
     (404) for an APK that is not there any more.
     """
     package, number = version
     code = str(number)
-    keys = await_generated_apks(package, code, seconds, context)
+    check_uploaded: Callable[[], None] | None = None
+    if uploaded:
+        check_uploaded = partial(uploaded.check_has, number)
+    keys = await_generated_apks(package, code, seconds, context, check_uploaded)
     count = sum(len(key.apks) for key in keys)
     context.info(
         f"Google Play lists {plural(count, 'APK')} of version {code}, signed with "

@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import threading
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import attrgetter
@@ -52,8 +52,10 @@ from uploader.services.play import (
 )
 from uploader.services.play.client import CONSOLE
 from uploader.services.play.known_errors import explained_comparison
-from uploader.services.play.served_apks import WORST_FIRST, Version, compare_served
+from uploader.services.play.served_apks import WORST_FIRST, compare_served
 from uploader.services.play.several_apps import App, SeveralApps
+from uploader.services.play.uploaded import UploadedArtifacts
+from uploader.services.play.verify_goal import VerifyGoal, Version
 from uploader.tasks import rank
 from uploader.text import plural
 
@@ -84,16 +86,13 @@ class VerifyJob:
 
 
 @dataclass(frozen=True)
-class VerifyGoal:
-    """Bundles to be compared with what Google Play serves of their versions: for how many seconds
-    that is waited for, and where the statement goes.
+class OtherBuild:
+    """What came of a bundle that is another one than Google Play got with its version code, and the
+    SHA-256 of that one.
     """
 
-    bundles: tuple[tuple[Artifact, Version], ...]
-    seconds: float
-    workspace: Workspace
-    destination: Destination
-    require_unprotected: bool
+    verdict: Verdict
+    uploaded_sha256: str
 
 
 def prepare(inputs: VerifyInputs, files: Artifacts, workspace: Workspace) -> Prepared:
@@ -220,7 +219,14 @@ class Verification:
 def _flow_with_login(goal: VerifyGoal, context: Context) -> Outcome:
     """Compare what Google Play generated, and tell what came of it."""
     _publish_codes(goal, context)
-    return _compared(goal, Verification(len(goal.bundles)), context)
+    uploaded = _uploaded(goal, context)
+    return _compared(goal, Verification(len(goal.bundles)), context, uploaded)
+
+
+def _uploaded(goal: VerifyGoal, context: Context) -> UploadedArtifacts:
+    """Return what Google Play has of the app of these bundles."""
+    _, (package, _) = goal.bundles[0]
+    return UploadedArtifacts(package, context)
 
 
 def _flow_of_several(
@@ -242,7 +248,7 @@ def _flow_of_several(
 def _verify_app(goal: VerifyGoal, verification: Verification, app: App) -> None:
     _publish_codes(goal, app)
     try:
-        app.outcome = _compared(goal, verification, app)
+        app.outcome = _compared(goal, verification, app, _uploaded(goal, app))
     except (Interrupted, Stopped):
         raise
     except UploaderError as error:
@@ -283,12 +289,16 @@ def verified(
 
 
 def _compared(
-    goal: VerifyGoal, verification: Verification, context: Context
+    goal: VerifyGoal,
+    verification: Verification,
+    context: Context,
+    uploaded: UploadedArtifacts | None = None,
 ) -> Outcome:
     """Compare all bundles, and tell what came of it.
 
-    Each is waited for by itself. Raises what kept one from being compared, in the words of a
-    comparison, unless something else is served of another one.
+    Each is waited for by itself. `uploaded` is None where this run has released the bundles itself.
+    Raises what kept one from being compared, in the words of a comparison, unless something else is
+    served of another one.
     """
     verdicts: list[Verdict] = []
     failures: list[UploaderError] = []
@@ -303,6 +313,7 @@ def _compared(
                     goal.workspace,
                     context,
                     verification.turn,
+                    uploaded,
                 )
             )
         except (Interrupted, Stopped):
@@ -317,10 +328,32 @@ def _compared(
         raise min(failures, key=rank)
     names = [bundle.name for bundle, _ in goal.bundles]
     verdicts.sort(key=lambda verdict: names.index(verdict.bundle))
-    required = goal.require_unprotected
+    other_builds: tuple[OtherBuild, ...] = ()
+    if uploaded:
+        other_builds = tuple(_other_builds(verdicts, uploaded))
     return report(
-        verdicts, goal.destination, verification, context, require_unprotected=required
+        verdicts,
+        goal.destination,
+        verification,
+        context,
+        require_unprotected=goal.require_unprotected,
+        other_builds=other_builds,
     )
+
+
+def _other_builds(
+    verdicts: Sequence[Verdict], uploaded: UploadedArtifacts
+) -> Iterator[OtherBuild]:
+    """Yield each bundle that does not match what is served, and is not the one that was
+    uploaded.
+    """
+    for verdict in verdicts:
+        if verdict.served != "changed":
+            continue
+        artifacts = uploaded.read() or {}
+        artifact = artifacts.get(verdict.version_code)
+        if artifact and artifact.sha256 not in ("", verdict.bundle_sha256):
+            yield OtherBuild(verdict, artifact.sha256)
 
 
 def _pairs(files: Artifacts, apks: Artifacts, problems: Problems) -> tuple[Pair, ...]:
@@ -420,6 +453,7 @@ def report(
     context: Context,
     *,
     require_unprotected: bool,
+    other_builds: Sequence[OtherBuild] = (),
 ) -> Outcome:
     """Write the statement of several comparisons once there is one, publish the outputs, and return
     the outcome; it has `trouble` where Google Play serves something else than what was built.
@@ -440,7 +474,9 @@ def report(
         left = len(findings) - _MAX_LINES
         context.info(f"{_entries(left, 'more ')}{in_statement}.")
     headline = " ".join(_headline(verdict) for verdict in verdicts)
-    trouble = _trouble(worst, verdicts, require_unprotected=require_unprotected)
+    trouble = _trouble(
+        worst, verdicts, other_builds, require_unprotected=require_unprotected
+    )
     return Outcome(headline, sections=_sections(verdicts, findings), trouble=trouble)
 
 
@@ -488,11 +524,17 @@ def _entries(count: int, words: str = "") -> str:
 
 
 def _trouble(
-    worst: Served, verdicts: Sequence[Verdict], *, require_unprotected: bool
+    worst: Served,
+    verdicts: Sequence[Verdict],
+    other_builds: Sequence[OtherBuild],
+    *,
+    require_unprotected: bool,
 ) -> UploaderError | None:
     """Return what ends the run with 6, or None."""
     names = [verdict.bundle for verdict in verdicts if verdict.served == worst]
     bundles = ", ".join(names)
+    if worst == "changed" and len(other_builds) == len(names):
+        return _not_uploaded(other_builds)
     if worst == "changed":
         return ReleaseTrouble(
             f"The served APKs do not match {bundles}{_differing(verdicts)}.",
@@ -512,6 +554,34 @@ def _trouble(
             code="served-protected",
         )
     return None
+
+
+def _not_uploaded(other_builds: Sequence[OtherBuild]) -> ReleaseTrouble:
+    """Return the error for bundles of which none is the one that was uploaded."""
+    sentences = []
+    digests = []
+    for other in other_builds:
+        verdict = other.verdict
+        sentences.append(
+            f"{verdict.bundle} is not the bundle that was uploaded as version "
+            f"{verdict.version_code}."
+        )
+        digests.append(
+            f"The SHA-256 of {verdict.bundle} is {verdict.bundle_sha256}, that of the uploaded "
+            f"bundle {other.uploaded_sha256}."
+        )
+    digests.append(
+        "It comes from another build, so what Google Play serves does not match it either."
+    )
+    return ReleaseTrouble(
+        " ".join(sentences),
+        cause=" ".join(digests),
+        hint="Compare the file that the job which released this version uploaded: keep it as an "
+        "artifact of that job. If this is that file, someone else has uploaded the version: halt "
+        "the release until you know why, with `target: play` and `status: halted`, without "
+        f"`files`, or in the Play Console: {CONSOLE}",
+        code="served-changed",
+    )
 
 
 def _differing(verdicts: Sequence[Verdict]) -> str:
