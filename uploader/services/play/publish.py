@@ -182,6 +182,8 @@ def _review(edit: ReleaseEdit, left: str) -> str:
         return "committed by an earlier run; the Play Console shows whether it was sent for review"
     if edit.job.options.status == "draft":
         return "saved as a draft; roll it out in the Play Console"
+    if edit.job.options.status == "halted":
+        return "sent for review"  # whether managed publishing holds a halt is not documented
     return "sent for review; with managed publishing, you publish it in the Play Console after that"
 
 
