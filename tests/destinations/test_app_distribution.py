@@ -9,8 +9,11 @@ from typing import Any
 import pytest
 
 from google_emulator import Emulator, specimens
+from tests.support.factory import make_inputs, prepare
 from tests.support.job import Job
-from tests.support.transfer_harness import FakeTime
+from tests.support.transfer_harness import Bench, FakeTime
+from uploader.errors import ApiError
+from uploader.files.artifacts import from_path
 
 APP = "1:123:android:abc"
 RELEASES = f"projects/123/apps/{APP}/releases/"
@@ -153,6 +156,23 @@ def test_a_group_that_the_service_names_is_not_looked_up(job: Job) -> None:
     ended = job.fail(4, {**WHOLE, "tester-groups": "qa, beta"})
     assert "The project has no group beta, so" in ended.log
     assert not any("groups" in one.path for one in job.emulator.requests)
+
+
+def test_a_refusal_that_is_passed_on_is_not_its_own_cause(job: Job) -> None:
+    """Whoever follows the causes of an error comes to an end."""
+    job.emulator.add_fault(
+        DISTRIBUTE, "status", status=400, message="No ann@example.com."
+    )
+    given = {name.replace("-", "_"): value for name, value in WHOLE.items()}
+    inputs = make_inputs(job.workspace, **given)
+    build = from_path(job.workspace / "app.apk", "app.apk")
+    with pytest.raises(ApiError, match="No ann") as raised:
+        Bench(job.emulator).engine.run(prepare(inputs, build).flow)
+    causes: list[BaseException] = [raised.value]
+    while causes[-1].__cause__ is not None:
+        assert causes[-1].__cause__ not in causes
+        causes.append(causes[-1].__cause__)
+    assert len(causes) > 1
 
 
 def test_a_tester_that_is_refused_is_named(job: Job) -> None:

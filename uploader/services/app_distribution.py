@@ -418,7 +418,10 @@ def _send_to_recipients(job: Distribution, release: Release, context: Context) -
         try:
             context.call(call)
         except ApiError as refused:
-            raise _refused(refused, job, context) from refused
+            explained = _refused(refused, job, context)
+            if explained is refused:
+                raise
+            raise explained from refused
         context.remember(key, "yes")
     context.remember(key, None)
 
