@@ -14,6 +14,7 @@ import tempfile
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from uploader.errors import ProtocolError, UploaderError
@@ -38,21 +39,37 @@ def open_spool(workspace: Workspace, what: str, max_size: int) -> Iterator[Spool
     It takes at most `max_size` bytes of the disk; `what` says in errors what comes into it. Raises
     UploaderError where it can't be made.
     """
-    folder = workspace.temp
-    if folder and not folder.is_dir():
-        folder = None
-    hint = _FREE_SPACE_OF_RUNNER if folder else _FREE_SPACE
+    folder = temporary_folder(workspace)
     try:
         file = tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115  # closed below
     except OSError as error:
-        raise UploaderError(
-            f"No temporary file could be made: {reason(error)}.",
-            cause="The disk is full, or the folder belongs to another user.",
-            hint=hint,
-            code="file-not-written",
-        ) from None
+        raise not_made(folder, error) from None
     with file:
-        yield Spool(file.fileno(), what, max_size, hint)
+        yield Spool(file.fileno(), what, max_size, _how_to_free(folder))
+
+
+def temporary_folder(workspace: Workspace) -> Path | None:
+    """Return the CI system's folder for temporary files; None where it has none, and the system's
+    own is used.
+    """
+    folder = workspace.temp
+    if folder and folder.is_dir():
+        return folder
+    return None
+
+
+def not_made(folder: Path | None, error: OSError) -> UploaderError:
+    """Return the error for a temporary file that can't be made or filled."""
+    return UploaderError(
+        f"No temporary file could be made: {reason(error)}.",
+        cause="The disk is full, or the folder belongs to another user.",
+        hint=_how_to_free(folder),
+        code="file-not-written",
+    )
+
+
+def _how_to_free(folder: Path | None) -> str:
+    return _FREE_SPACE_OF_RUNNER if folder else _FREE_SPACE
 
 
 class Spool:

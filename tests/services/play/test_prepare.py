@@ -4,6 +4,8 @@ plan reads.
 
 from __future__ import annotations
 
+import os
+import resource
 import zipfile
 from pathlib import Path
 
@@ -14,10 +16,13 @@ from tests.support import factory
 from tests.support.factory import make_inputs
 from tests.support.fake_play import Play
 from tests.support.play_driver import Engine
-from uploader.errors import InputError
+from uploader.errors import InputError, UploaderError
 from uploader.files.artifacts import Artifact, from_path
+from uploader.files.workspace import Workspace
 from uploader.inputs import read
+from uploader.inputs.records import ReleaseInputs
 from uploader.services.base import Prepared
+from uploader.services.play.prepare import prepare as prepare_release
 
 PACKAGE = "com.example.app"
 
@@ -88,6 +93,40 @@ def test_an_unreadable_artifact_is_one_mistake(tmp_path: Path) -> None:
     broken = from_path(tmp_path / "broken.apk", "broken.apk")
     given = {"mapping_file": "mapping.txt", "expansion_file_main": "references:5"}
     assert complaints(tmp_path, broken, tracks="beta", **given).keys() == {"files"}
+
+
+def test_symbols_for_which_there_is_no_temporary_folder_are_no_mistake(
+    tmp_path: Path,
+) -> None:
+    """Nobody can make a folder in this one."""
+    (tmp_path / "symbols/x86_64").mkdir(parents=True)
+    (tmp_path / "symbols/x86_64/liba.so").write_text("symbols")
+    workspace = Workspace(tmp_path, temp=Path("/proc"))
+    given = {"tracks": "beta", "debug_symbols": "symbols"}
+    inputs = make_inputs(tmp_path, target="play", **given)
+    with pytest.raises(
+        UploaderError, match="No temporary file could be made"
+    ) as raised:
+        prepare_release(inputs.record(ReleaseInputs), (bundle(tmp_path),), workspace)
+    assert (raised.value.code, raised.value.exit_code) == ("file-not-written", 1)
+    assert "`RUNNER_TEMP`" in raised.value.hint
+
+
+def test_symbols_that_do_not_fit_on_the_disk_are_no_mistake(tmp_path: Path) -> None:
+    """A small limit of a file stands for the disk."""
+    (tmp_path / "symbols/x86_64").mkdir(parents=True)
+    (tmp_path / "symbols/x86_64/liba.so").write_bytes(os.urandom(1 << 20))
+    given = {"tracks": "beta", "debug_symbols": "symbols"}
+    artifact = bundle(tmp_path)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 16, hard))
+    try:
+        with pytest.raises(UploaderError) as raised:
+            prepare(tmp_path, artifact, **given)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert raised.value.code == "file-not-written"
+    assert "No temporary file could be made: File too large." in str(raised.value)
 
 
 def test_the_package_name_is_the_artifact_s(tmp_path: Path) -> None:

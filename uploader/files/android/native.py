@@ -9,6 +9,7 @@ and modes fixed.
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import weakref
@@ -56,6 +57,7 @@ _FLUTTER = (
     " Flutter's .symbols files are for `flutter symbolize`; Play does not accept them."
 )
 
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # disk, quota, limit of a file
 _PACKED = "native-debug-symbols.zip"
 _UNIX = 3  # the system that a zip's entry says it was made on
 _DATE = (1980, 1, 1, 0, 0, 0)  # the first that a zip can have
@@ -75,7 +77,7 @@ def debug_symbols(
     name: str, workspace: Workspace, temp: Path, problems: Problems
 ) -> Artifact:
     """Return the zip to send: the one given when it is right, otherwise one made in `temp`. Raises
-    InputError (`debug-symbols`).
+    InputError (`debug-symbols`), and OSError where `temp` has no room for it.
     """
     path = workspace.root / name
     if path.is_dir():
@@ -238,12 +240,14 @@ def _target(source: str) -> str:
 
 def _written(files: Mapping[str, Opener], temp: Path, name: str) -> Artifact:
     """Write the zip, into a file that has no name where the system allows it: it is gone with this
-    process, even if that is killed. Raises InputError.
+    process, even if that is killed. Raises InputError, and OSError where there is no room.
     """
     try:
         temp.mkdir(parents=True, exist_ok=True)
         packed, target = _new_file(temp)
     except OSError as error:
+        if error.errno in _NO_ROOM:
+            raise
         raise _not_packed(name, error) from None
     holder = _Kept(packed)
     try:
@@ -255,6 +259,8 @@ def _written(files: Mapping[str, Opener], temp: Path, name: str) -> Artifact:
         # Closing writes what is left, and that may not fit on the disk either.
         with suppress(OSError):
             packed.close()
+        if isinstance(error, OSError) and error.errno in _NO_ROOM:
+            raise
         raise _not_packed(name, error) from None
     artifact = from_path(target, f"{name} (as {_PACKED})")
     return replace(checked(artifact), holder=holder)

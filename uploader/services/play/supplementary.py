@@ -28,6 +28,7 @@ from uploader.files.android.map_ids import (
     same_build,
 )
 from uploader.files.artifacts import Artifact, Artifacts
+from uploader.files.spool import not_made, temporary_folder
 from uploader.files.workspace import Workspace, path_hint, printable
 from uploader.inputs.parsers import PLACEHOLDERS, FilesByVersion
 from uploader.inputs.records import ReleaseInputs
@@ -238,14 +239,15 @@ class _Matching:
         """Return native symbols, packed into a temporary file where they are a folder.
 
         The file goes when the process ends, even by a kill. On macOS it has a name, and stays
-        after a kill.
+        after a kill. Raises InputError, and UploaderError where the disk is full.
         """
-        folder = self._workspace.temp
-        if folder and not folder.is_dir():
-            folder = None
-        temp = Path(tempfile.mkdtemp(prefix="uploader-symbols-", dir=folder))
-        atexit.register(shutil.rmtree, temp, ignore_errors=True)
-        symbols = native.debug_symbols(name, self._workspace, temp, self._problems)
+        folder = temporary_folder(self._workspace)
+        try:
+            temp = Path(tempfile.mkdtemp(prefix="uploader-symbols-", dir=folder))
+            atexit.register(shutil.rmtree, temp, ignore_errors=True)
+            symbols = native.debug_symbols(name, self._workspace, temp, self._problems)
+        except OSError as error:
+            raise not_made(folder, error) from None
         # It is not empty where a file can't be without a name, and then has the packed symbols.
         with suppress(OSError):
             temp.rmdir()
