@@ -179,10 +179,12 @@ def _verification(jobs: Sequence[ReleaseJob]) -> Verification | None:
 def flow_of_several(
     jobs: Sequence[ReleaseJob], order: Sequence[str], context: Context
 ) -> Outcome:
-    """Release every app or none; `order` has the app of each of the files.
+    """Release several apps; `order` has the app of each of the files.
 
     The apps are staged at the same time, each in an edit of its own. Nothing is committed before
-    everything of every app is in place; then the edits are committed one after the other.
+    everything of every app is in place; then the edits are committed one after the other. So a
+    failure before the first commit releases none of the apps. One of a commit ends the run: the
+    apps before it stay released, and the edits of the others are kept for the next run.
     """
     commits = jobs[0].commits
     packages = [job.package for job in jobs]
