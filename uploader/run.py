@@ -442,7 +442,7 @@ class Run:
             return partly
         committed = outputs.get("committed", "false")
         if committed == "true" and self._is_compared and not outputs.get("served"):
-            return "Live, but not compared"
+            return "Committed, but not compared"
         if committed == "true":
             return ""
         done = "published"

@@ -335,12 +335,12 @@ def test_what_fails_after_the_commit_says_that_the_release_stays(job: Job) -> No
     assert ended.outputs["committed"] == "true"
     told = ended.log.splitlines()[-1]
     assert (
-        "The release is live; only its comparison with what Google Play serves failed"
+        "The release is committed; only its comparison with what Google Play serves failed"
         in told
     )
     assert "by hand" not in told
     assert "Run again with `target: play-verify`, which uploads nothing" in told
-    assert ended.summary.startswith("## ❌ Live, but not compared: ")
+    assert ended.summary.startswith("## ❌ Committed, but not compared: ")
 
 
 @generating()

@@ -624,8 +624,8 @@ def test_a_commit_that_was_not_answered_is_told_as_this_run_s() -> None:
     outcome = engine.run(release_job(artifact(2)))
     assert outcome.headline == f"{PACKAGE} 2.0 (2) is released on internal."
     assert (
-        "What this job was to publish is live, through its own commit, whose answer was lost, or "
-        "through someone else's." in engine.log
+        "What this job was to publish is committed, by its own commit, whose answer was lost, or "
+        "by someone else's." in engine.log
     )
     assert "Nothing had to be changed" not in engine.log
     assert not any("nothing" in line for line in engine.shown[-1].lines)

@@ -223,8 +223,8 @@ def found_committed(edit: ReleaseEdit) -> str:
         by_hand = edit.record.by_hand
     else:
         edit.context.info(
-            "What this job was to publish is live, through its own commit, whose answer was lost, "
-            "or through someone else's."
+            "What this job was to publish is committed, by its own commit, whose answer was lost, "
+            "or by someone else's."
         )
         # Who sends it for review is known only of this job's own commit.
         by_hand = None
@@ -291,7 +291,7 @@ def _remarks(job: ReleaseJob, updates: Sequence[TrackChange]) -> str:
 def _why_unneeded(edit: ReleaseEdit) -> str:
     """Why an edit in which nothing had to be changed is clean."""
     if edit.previous.overtaken and edit.state.commit is CommitKnowledge.HAPPENED:
-        return "What it was to publish is live"
+        return "What it was to publish is committed"
     if edit.previous.overtaken:
         return "Another job, or someone in the Play Console, has published the same in the meantime"
     return "Nothing had to be changed"

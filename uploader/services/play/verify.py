@@ -69,7 +69,9 @@ _MAX_ENTRIES = 3  # that an error names
 _MAX_ROWS = 200  # of a table in the summary
 _MAX_NAME = 200  # characters of the name of an entry that people are shown
 _SHORT_FINGERPRINT = 11  # characters of a certificate's fingerprint: four bytes
-_STAYS = "The release is live; only its comparison with what Google Play serves failed:"
+_STAYS = (
+    "The release is committed; only its comparison with what Google Play serves failed:"
+)
 _NOT_TOLD = ("by-rule",)  # states that neither the log nor the summary lists
 
 Pair: TypeAlias = tuple[Artifact, tuple[Artifact, ...]]
