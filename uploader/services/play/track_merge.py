@@ -1,15 +1,16 @@
-"""How a release comes to a track: what it is made of, what it displaces, and what the track holds
-then.
+"""Plan and write the releases of a track: what a new release is made of, what it displaces, and
+what the track then holds.
 
 An update replaces all releases of a track, so whatever should stay has to be sent again. Play
-allows one completed release, one staged one (in progress or halted) and one draft on a track: a new
-release takes the place of its own kind, and one that reaches everybody ends the staged one as well.
-A staged one leaves the completed one to all other users, and may retain its versions. A release in
-progress is given up only when told so.
+allows one completed release, one staged release (in progress or halted) and one draft on a track. A
+new release takes the place of the one of its own kind, and a completed one ends the staged one as
+well. A staged release leaves the completed one to all other users, and may retain its versions. A
+release in progress is given up only if the job says so.
 
-A run with files, or a promotion, may come again when its release has gone further: to more users,
-or to a halt, by the daily rollout or by a person. Then there is nothing left to do, and the track
-stays as it is. Only a run that has neither changes what is there.
+A job with files, or a promotion, may run again after its release has gone further: the daily
+rollout or a person has taken it to more users or halted it. Then there is nothing left to do, and
+the track stays as it is. Only a job that has neither files nor a promotion changes a release that
+is there.
 """
 
 from __future__ import annotations
@@ -44,14 +45,14 @@ from uploader.services.play.review import listed, live_versions
 from uploader.services.play.tracks import current_releases
 
 KEPT_BACK = {"halted": "halted", "draft": "a draft"}
-"""The statuses of a release that its users do not get, in words."""
+"""The statuses of a release that reaches no new users, in words."""
 
 
 @dataclass(frozen=True)
 class Promotion:
-    """Where a promotion takes its release from: the track, and the release as it is there.
+    """The source of a promotion: the track, and the release as it is there.
 
-    `by_code` are the version codes that it takes although they are not on the track any more.
+    `by_code` are the version codes that are promoted although they are no longer on the track.
     """
 
     track: str
@@ -61,10 +62,10 @@ class Promotion:
 
 @dataclass(frozen=True)
 class GoneOn:
-    """How a release that was there before differs from what the job asks for. It stays as it is.
+    """How a release that stays as it is on the track differs from what the job asks for.
 
-    `moved` says that its status, its share or its versions are others. `left_out` is what it does
-    not get besides, in words.
+    `moved` says that its status, its share or its versions differ. `left_out` are the other fields
+    that differ, in words.
     """
 
     moved: bool
@@ -73,12 +74,12 @@ class GoneOn:
 
 @dataclass(frozen=True)
 class TrackChange:
-    """A track before the edit was touched and as it is to be.
+    """A track as it was before this edit was touched, and as it is to be.
 
-    `release` comes to it, and `now` is what it holds already. `gone_on` is there if `release` was
-    on the track before and stays as it is, with more users than the job asks for or halted.
-    `created` says that the app gets the track by the edit. `replaced` is what a commit whose answer
-    was lost has replaced on the track; empty for a change that is yet to be made.
+    `release` comes to the track, and `now` is what it holds in the edit. `gone_on` is given if
+    `release` was on the track before and stays as it is, with more users than the job asks for or
+    halted. `created` says that the edit creates the track. `replaced` is what a commit whose answer
+    was lost has replaced on the track; it is empty for a change that is yet to be made.
     """
 
     track: str
@@ -93,13 +94,13 @@ class TrackChange:
 
     @property
     def settled(self) -> bool:
-        """Whether the track holds all of it already."""
+        """Whether the track holds already what it is to hold."""
         return settled(self.now, self.after)
 
     @property
     def taken_up(self) -> tuple[str, ...]:
-        """Each version kept from the users until now that this release gives them: `42 was halted
-        on beta`.
+        """A sentence for each halted or draft release that this release gives to users: `42 was
+        halted on beta`.
         """
         if self.gone_on or self.release.status not in SERVED:
             return ()
@@ -117,7 +118,7 @@ class TrackChange:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What else is to be known of the release that comes, in sentences."""
+        """What people should know about the release, in sentences."""
         if not self.promotion or not self.promotion.by_code:
             return self.taken_up
         versions = "+".join(self.promotion.by_code)
@@ -125,10 +126,10 @@ class TrackChange:
 
 
 def plan_updates(edit: ReleaseEdit, known: Collection[int]) -> tuple[TrackChange, ...]:
-    """What becomes of each track. Raises what would end the run after the upload, and warns of what
-    is odd.
+    """Plan the change of each track, and warn of what is unusual about it.
 
-    `known` are the version codes of all artifacts that Play has.
+    `known` are the version codes of all artifacts that Play has. Raises ReleaseRefused for what
+    would otherwise end the run after the upload.
     """
     updates = []
     for track in edit.job.tracks:
@@ -146,7 +147,7 @@ def plan_updates(edit: ReleaseEdit, known: Collection[int]) -> tuple[TrackChange
 
 
 def _tell_gone_on(edit: ReleaseEdit, update: TrackChange) -> None:
-    """Say that a release has gone on since, as a warning where it is halted."""
+    """Log that a release has gone on since, as a warning if it is halted."""
     sentence = f"{remark(edit.job, update)}."
     if update.release.status == "halted":
         edit.context.warning(sentence)
@@ -156,14 +157,11 @@ def _tell_gone_on(edit: ReleaseEdit, update: TrackChange) -> None:
 
 def _check_retained_exist(edit: ReleaseEdit, known: Collection[int]) -> None:
     """Refuse to retain versions that neither a track nor the app's bundles and APKs have."""
-    there = set(edit.job.codes)
+    present = set(edit.job.codes)
     for releases in edit.seen.values():
-        there.update(model.all_version_codes(releases))
-    unknown = [
-        code
-        for code in edit.job.retained
-        if code not in there and int(code) not in known
-    ]
+        present.update(model.all_version_codes(releases))
+    retained = [code for code in edit.job.retained if code not in present]
+    unknown = [code for code in retained if int(code) not in known]
     if unknown:
         raise ReleaseRefused(
             f"`version-codes-to-retain`: Google Play has no version {', '.join(unknown)} of this "
@@ -175,25 +173,34 @@ def _check_retained_exist(edit: ReleaseEdit, known: Collection[int]) -> None:
 
 
 def plan_update(edit: ReleaseEdit, track: str) -> TrackChange:
-    """Return the release that comes to the track, and all that the track will hold then.
+    """Plan the change of one track: the release that comes to it, and all that it will then hold.
 
-    What counts is what the track held before the edit was touched: an earlier run may have left its
-    own release there. Raises ReleaseRefused for a release that must not come to the track.
+    The plan starts from what the track held before the edit was touched, since an earlier run may
+    have left its own release in the edit. What the job begins with (the release to promote or to
+    change, the rollouts on the track) is noted in `edit.begun`, and is the same for every later
+    plan. Raises ReleaseRefused for a release that must not come to the track.
     """
     job = edit.job
     now = current_releases(edit, track)
     before = edit.base(track, now)
     source = _promoted(edit)
-    release = _with_kept_notes(_wanted(edit, track, before, source), before)
+    if source is None and job.promote_from:
+        source = _begin_promotion(edit)
+    options = _options_for(edit, track, before)
+    if source or job.codes or job.retained:
+        asked = _new_release(job, options, before, source)
+    else:
+        asked = _begin_change(edit, track, before, options)
+    release = _with_kept_notes(asked, before)
     there = _already_there(edit, track, before, release, source)
     if there is not None:
-        return TrackChange(
-            track, before, before, there, now, gone_on=_how_gone_on(there, release)
-        )
+        gone_on = _how_gone_on(there, release)
+        return TrackChange(track, before, before, there, now, gone_on=gone_on)
     if source:
         _check_kept_back(job, job.promote_from, source)
     _check_users(job, track, before, release)
     _check_retained(edit)
+    _note_rollouts(edit, track, before)
     replace_rollout = _may_replace(edit, track, before)
     live = _without_future_draft(edit, track, before, release)
     return TrackChange(
@@ -208,7 +215,7 @@ def plan_update(edit: ReleaseEdit, track: str) -> TrackChange:
 
 
 def _promotion(edit: ReleaseEdit, source: Release | None) -> Promotion | None:
-    """Return where the release comes from; None where it is not promoted."""
+    """Return where the release comes from; None if it is not promoted."""
     if source is None:
         return None
     track = edit.job.promote_from
@@ -219,19 +226,31 @@ def _promotion(edit: ReleaseEdit, source: Release | None) -> Promotion | None:
 
 
 def _how_gone_on(there: Release, asked: Release) -> GoneOn | None:
-    """Return how a release on the track differs from what was asked for; None where it does not."""
+    """Return how a release on the track differs from what was asked for; None if it does not."""
     if settled((there,), (asked,)):
         return None
     return GoneOn(_has_moved(there, asked), tuple(_differences(there, asked)))
 
 
+def _rollout_codes(releases: Releases) -> frozenset[str]:
+    """Return the version codes of the releases in progress."""
+    rollouts = model.having_status(releases, "inProgress")
+    return frozenset(model.all_version_codes(rollouts))
+
+
+def _note_rollouts(edit: ReleaseEdit, track: str, before: Releases) -> None:
+    """Note the rollouts that are on the track when the job looks at it for the first time."""
+    edit.begun.rollouts.setdefault(track, _rollout_codes(before))
+
+
 def _may_replace(edit: ReleaseEdit, track: str, before: Releases) -> bool:
-    """Return whether the job may end the rollouts on the track: those that were there when it
-    began, not one that somebody has begun meanwhile.
+    """Return whether the job may end the rollouts on the track.
+
+    It may end those that were there when it began, but none that somebody has started since.
     """
-    rollouts = set(model.all_version_codes(model.having_status(before, "inProgress")))
-    begun = edit.begun.rollouts.setdefault(track, frozenset(rollouts))
-    return edit.job.replace_rollout and rollouts <= begun
+    if not edit.job.replace_rollout:
+        return False
+    return _rollout_codes(before) <= edit.begun.rollouts[track]
 
 
 def _already_there(
@@ -241,11 +260,12 @@ def _already_there(
     asked: Release,
     source: Release | None,
 ) -> Release | None:
-    """Return the release with the versions of the job's files, or of the promoted `source`, that
-    was on the track before, as asked for or further. None for a job that has neither.
+    """Return the release that was on the track before and is as asked for, or has gone further.
 
-    What a shared edit holds may be another job's work and not live. So it must be published, unless
-    it is halted: a halt is not taken back there either.
+    It has the versions of the job's files, or of the promoted `source`. None is returned for a job
+    that has neither, and if no release on the track is that far. What a shared edit holds may be
+    the unpublished work of another job, so there the release has to be live, unless it is halted: a
+    halt is not taken back in a shared edit either.
     """
     ours = edit.job.codes
     if source and not ours:
@@ -282,7 +302,7 @@ def _without_future_draft(
 
 
 def update_track(edit: ReleaseEdit, track: str) -> TrackChange:
-    """Makes the track hold the release. What it holds already is not written again."""
+    """Write the job's release to the track, unless the track holds it already."""
     update = plan_update(edit, track)
     if put(edit, update):
         release = describe(as_told(edit.job, update.release))
@@ -291,9 +311,9 @@ def update_track(edit: ReleaseEdit, track: str) -> TrackChange:
 
 
 def put(edit: ReleaseEdit, update: TrackChange, note: str = "") -> bool:
-    """Writes a track unless it holds the release already, and returns whether it did.
+    """Write a track unless it holds the release already, and return whether it was written.
 
-    The `note` is remembered with the change before it is made.
+    The `note` is kept in the journal with the change, before the change is made.
     """
     track = update.track
     after = update.after
@@ -309,53 +329,55 @@ def put(edit: ReleaseEdit, update: TrackChange, note: str = "") -> bool:
 
 
 def _promoted(edit: ReleaseEdit) -> Release | None:
-    """The release of another track that the job promotes; None where it promotes none.
-
-    A promotion stays with the release that it was begun with, which may have been halted since.
+    """Return the release with which the job's promotion has begun, with the status that it has on
+    its track by now; None if no promotion has begun.
     """
-    job = edit.job
-    if not job.promote_from:
+    begun = edit.begun.promoted
+    if begun is None:
         return None
-    offered = current_releases(edit, job.promote_from)
-    if edit.begun.promoted:
-        return edit.begun.promoted.with_status(
-            _status_by_now(offered, edit.begun.promoted)
-        )
-    if job.promoted:
-        artifacts: Collection[int] = ()
-        if no_longer_on(offered, job.promoted):
-            artifacts = listed_artifacts(edit)
-        edit.begun.promoted = chosen(job.promote_from, offered, job.promoted, artifacts)
-    else:
-        edit.begun.promoted = to_promote(job.promote_from, offered)
-    return edit.begun.promoted
+    offered = current_releases(edit, edit.job.promote_from)
+    return begun.with_status(_status_by_now(offered, begun))
 
 
 def _status_by_now(offered: Iterable[Release], begun: Release) -> Status:
-    """The status that the release which a promotion was begun with has on its track now."""
+    """Return the status that the release which a promotion has begun with has on its track now."""
     for release in offered:
         if release.covers(begun):
             return release.status
     return begun.status
 
 
-def _wanted(
-    edit: ReleaseEdit, track: str, live: Releases, source: Release | None
-) -> Release:
-    """The release of another track, one made of version codes, or the one that is there, with what
-    the job asks for.
+def _begin_promotion(edit: ReleaseEdit) -> Release:
+    """Choose the release that the job promotes, and note it: the promotion stays with it."""
+    job = edit.job
+    offered = current_releases(edit, job.promote_from)
+    if job.promoted:
+        artifacts: Collection[int] = ()
+        if no_longer_on(offered, job.promoted):
+            artifacts = listed_artifacts(edit)
+        release = chosen(job.promote_from, offered, job.promoted, artifacts)
+    else:
+        release = to_promote(job.promote_from, offered)
+    edit.begun.promoted = release
+    return release
 
-    `source` is the release that a promotion takes.
-    """
+
+def _options_for(edit: ReleaseEdit, track: str, live: Releases) -> ReleaseOptions:
+    """Return the job's options with the name and the notes that it has for the track."""
     job = edit.job
     notes = _notes_to_give(edit, track, live)
-    name = job.options.name or job.names.get(track, job.names.get(None, ""))
-    options = replace(job.options, name=name, notes=notes)
-    if not (source or job.codes or job.retained):
-        release = to_change(track, live)
-        wanted = changed(options, release)
-        _check_begun(edit, track, release, wanted)
-        return wanted
+    name = job.options.name
+    if not name:
+        name = job.names.get(track, job.names.get(None, ""))
+    return replace(job.options, name=name, notes=notes)
+
+
+def _new_release(
+    job: ReleaseJob, options: ReleaseOptions, live: Releases, source: Release | None
+) -> Release:
+    """Return the release that the job makes of its files, of a promoted one (`source`) or of
+    version codes.
+    """
     version_codes = list(job.codes)
     if source:
         version_codes = list(source.version_codes)
@@ -365,13 +387,29 @@ def _wanted(
     base = _kept_fields(live, version_codes)
     if source:
         base = base.with_fields_of(source.promoted_fields())
-    if not name and not base.name:
+    if not options.name and not base.name:
         options = replace(options, name=job.default_name)
     return new(options, dict.fromkeys(version_codes), base)
 
 
+def _begin_change(
+    edit: ReleaseEdit, track: str, live: Releases, options: ReleaseOptions
+) -> Release:
+    """Return the release that is on the track with what the job asks for, and note what the job
+    began with.
+
+    Raises ReleaseRefused if others have changed that release since.
+    """
+    on_track = to_change(track, live)
+    asked = changed(options, on_track)
+    if edit.state.own:  # other jobs work in a shared edit
+        begun = edit.begun.releases.setdefault(track, on_track)
+        _check_begun(edit, track, begun, on_track, asked)
+    return asked
+
+
 def _notes_to_give(edit: ReleaseEdit, track: str, live: Releases) -> Notes:
-    """The release notes that the job has for a track: its own, or those of the release there."""
+    """Return the job's release notes for a track: its own, or copies of those that are there."""
     job = edit.job
     if job.copy_notes and live:
         return model.newest(live).notes
@@ -384,29 +422,28 @@ def _notes_to_give(edit: ReleaseEdit, track: str, live: Releases) -> Notes:
 
 
 def _kept_fields(live: Releases, version_codes: Collection[str]) -> Release:
-    """Return what a release of these version codes that is on the track already keeps unless the
-    job gives it: people may have changed it in the Play Console.
+    """Return the fields that a release of these version codes keeps if it is on the track already.
+
+    People may have changed them in the Play Console, so they stay unless the job gives them.
     """
     for release in live:
-        if set(release.version_codes) == set(version_codes):
+        if release.has_versions(version_codes):
             return release.kept_fields()
     return Release()
 
 
 def _check_begun(
-    edit: ReleaseEdit, track: str, release: Release, wanted: Release
+    edit: ReleaseEdit, track: str, begun: Release, release: Release, asked: Release
 ) -> None:
     """Refuse to change a release that others have changed since this job began.
 
-    A job without files changes what is on the track, which is not what it was begun for any more.
-    Raises ReleaseRefused, unless the release is as it is wanted.
+    A job without files changes the release that is on the track. `begun` is the one that it was
+    started for, `release` the one that is there now. Raises ReleaseRefused if they differ, unless
+    the release is as `asked` for already.
     """
-    if not edit.state.own:
-        return  # other jobs work in a shared edit
-    begun = edit.begun.releases.setdefault(track, release)
-    if begun.has_same_versions(release) and settled((release,), (wanted,)):
+    if begun.has_same_versions(release) and settled((release,), (asked,)):
         return
-    if not (edit.previous.surely_committed or _has_moved(release, begun)):
+    if not edit.previous.surely_committed and not _has_moved(release, begun):
         return
     if edit.previous.surely_committed:
         what = f"An earlier run of this job has changed {named(begun)} on track {track}"
@@ -426,10 +463,11 @@ def _check_begun(
 def new(
     options: ReleaseOptions, version_codes: Iterable[str], base: Release | None = None
 ) -> Release:
-    """A release made from its version codes and the options; what these leave open is that of the
-    base.
+    """Make a release of version codes and the options; what the options leave open is taken from
+    the base.
     """
-    base = base or Release()
+    if base is None:
+        base = Release()
     status = options.new_status or base.status or "completed"
     fraction = options.fraction
     if fraction is None:
@@ -453,9 +491,9 @@ def new(
 
 
 def changed(options: ReleaseOptions, release: Release) -> Release:
-    """The same release with another status, fraction, or whatever else the options have.
+    """Return a release with what the options ask for: another status, another fraction and so on.
 
-    Raises ReleaseRefused when it would be in progress without a fraction.
+    Raises ReleaseRefused if it would be in progress without a fraction.
     """
     result = new(options, release.version_codes, release)
     if result.status == "inProgress" and result.user_fraction is None:
@@ -472,10 +510,10 @@ def changed(options: ReleaseOptions, release: Release) -> Release:
 
 
 def to_promote(track: str, live: Sequence[Release]) -> Release:
-    """The release that a promotion takes: the newest that is served; a draft only where there is
-    nothing else.
+    """Return the release that a promotion takes: the newest that is served, or a draft if the track
+    has only drafts.
 
-    A halted one was stopped for a reason, and the draft beside it may be older.
+    A halted release was stopped for a reason, and a draft beside it may be older.
     """
     candidates = model.having_status(live, *SERVED)
     drafts = model.having_status(live, "draft")
@@ -487,7 +525,7 @@ def to_promote(track: str, live: Sequence[Release]) -> Release:
 def no_longer_on(
     live: Iterable[Release], version_codes: Iterable[str]
 ) -> tuple[str, ...]:
-    """Those of the version codes that no release of a track has."""
+    """Return those of the version codes that no release of a track has."""
     held = set(model.all_version_codes(live))
     return tuple(code for code in version_codes if code not in held)
 
@@ -498,11 +536,11 @@ def chosen(
     version_codes: tuple[str, ...],
     artifacts: Collection[int],
 ) -> Release:
-    """The release that a promotion of these version codes takes: the newest that has any, and no
-    other codes of it.
+    """Return the release that a promotion of these version codes takes: the newest that has any of
+    them, with these codes alone.
 
-    A version that another one has displaced is promoted by its code alone if it is one of the
-    `artifacts` that Google Play has.
+    A version that another one has displaced from the track is promoted by its code alone if it is
+    one of the `artifacts` that Google Play has. Raises ReleaseRefused for any other.
     """
     gone = no_longer_on(live, version_codes)
     missing = [code for code in gone if int(code) not in artifacts]
@@ -520,7 +558,7 @@ def chosen(
 
 
 def to_change(track: str, live: Sequence[Release]) -> Release:
-    """The release that a change without new files means: the one in progress, else the newest on
+    """Return the release that a job without files changes: the one in progress, else the newest on
     the track.
     """
     rollouts = model.having_status(live, "inProgress")
@@ -530,7 +568,7 @@ def to_change(track: str, live: Sequence[Release]) -> Release:
 def _newest_of(
     track: str, candidates: Sequence[Release], live: Sequence[Release], purpose: str
 ) -> Release:
-    """Return the newest of the candidates. Raises ReleaseRefused where there is none."""
+    """Return the newest of the candidates. Raises ReleaseRefused if there is none."""
     if candidates:
         return model.newest(candidates)
     cause = "Nothing has been released on it, or the app has no such track."
@@ -547,10 +585,10 @@ def _newest_of(
 
 
 def further(ours: Collection[str], live: Releases, asked: Release) -> Release | None:
-    """The release with our version codes that is on the track as it was asked for, or that has gone
-    on from there.
+    """Return the release with our version codes that is on the track as asked for, or has gone
+    further.
 
-    One with exactly the version codes that were asked for goes before one that has more.
+    A release with exactly the version codes that were asked for comes before one with more.
     """
     exact = [release for release in live if release.has_same_versions(asked)]
     for release in (*exact, *live):
@@ -561,13 +599,13 @@ def further(ours: Collection[str], live: Releases, asked: Release) -> Release | 
 
 
 def _is_further(release: Release, asked: Release) -> bool:
-    """Whether a release is what was asked for, reaches more users, is halted, or keeps it beside a
-    newer version.
+    """Return whether a release is as asked for, or has gone further: it reaches more users, is
+    halted, or has a newer version as well.
     """
     if release.status == "halted":
         return True
     if asked.status == "halted":
-        return False  # a halt is never put off
+        return False  # a halt is never postponed
     reached = _reach(release)
     wanted = _reach(asked)
     if not is_same_share(reached, wanted):
@@ -578,8 +616,8 @@ def _is_further(release: Release, asked: Release) -> bool:
 
 
 def _reach(release: Release) -> float:
-    """The share of users who are offered a release; a draft is below one in progress whose share is
-    not known.
+    """Return the share of users who are offered a release; -1 for a draft, which is less than the 0
+    of a release in progress without a known share.
     """
     if release.status == "completed":
         return 1.0
@@ -589,8 +627,8 @@ def _reach(release: Release) -> float:
 
 
 def remark(job: ReleaseJob, update: TrackChange) -> str:
-    """What a release that has gone on is now, and what resumes a halted one; empty for any
-    other.
+    """Say what a release that has gone on is now, and how to resume it if it is halted; empty for
+    any other release.
     """
     if not update.gone_on:
         return ""
@@ -621,8 +659,8 @@ def _what_it_is_now(
 
 
 def _differences(there: Release, asked: Release) -> Iterator[str]:
-    """What a release on the track has otherwise than it was asked for, beside its status and its
-    share, in words.
+    """Yield the fields in which a release on the track differs from what was asked for, other than
+    its status and share, in words.
     """
     has = {"inAppUpdatePriority": 0, **there.comparable()}
     wanted = asked.comparable()
@@ -636,7 +674,7 @@ def _differences(there: Release, asked: Release) -> Iterator[str]:
 
 
 def _resuming(job: ReleaseJob, release: Release) -> str:
-    """The inputs that go on with a halted release."""
+    """Return the inputs that resume a halted release."""
     how = "set `status: inProgress` with `user-fraction` or `status: completed`"
     if share(release):
         how = "set `status: inProgress` or `status: completed`"
@@ -650,8 +688,8 @@ def _resuming(job: ReleaseJob, release: Release) -> str:
 def merged(
     track: str, live: Sequence[Release], release: Release, *, replace_rollout: bool
 ) -> Releases:
-    """The releases of the track with the new one first. Raises ReleaseRefused when it would
-    displace a rollout.
+    """Return the releases that the track will hold, the new one first. Raises ReleaseRefused if it
+    would displace a rollout, unless `replace_rollout` allows it.
     """
     kept = [other for other in live if not _displaces(release, other)]
     for rollout in model.having_status(live, "inProgress"):
@@ -668,38 +706,40 @@ def merged(
 
 
 def _displaces(release: Release, other: Release) -> bool:
-    """Whether `other` can't stay beside the release: the same version codes, or the place that it
-    needs.
+    """Return whether `other` can't stay on the track beside the release.
 
-    A staged release and the completed one are served side by side, also where the staged one
-    retains versions of the other: its "APKs are being served to a fraction of users", and those of
-    the completed one "to all users, unless they are eligible to APKs of a more recent release"
+    A staged release and the completed one are served side by side, even if the staged one retains
+    versions of the other: its "APKs are being served to a fraction of users", and those of the
+    completed one "to all users, unless they are eligible to APKs of a more recent release"
     (edits.tracks, Status). Only the completed release itself can become a staged one.
     """
     if release.status == "draft":
         return other.status == "draft"
     if release.status in STAGED and other.status == "completed":
         return release.has_same_versions(other)
-    if release.covers(other) or other.status == release.status:
+    if release.covers(other):
         return True
-    # one staged release at most, and none beside what everybody gets
-    return other.status in STAGED and release.status in (*STAGED, "completed")
+    if other.status not in STAGED:
+        return other.status == release.status
+    # A track has one staged release at most, and none beside a new completed one.
+    return release.status in STAGED or release.status == "completed"
 
 
 def settled(live: Sequence[Release], after: Sequence[Release]) -> bool:
-    """Whether the track holds these releases already, apart from fields that Play adds by
-    itself.
+    """Return whether the track holds just these releases already, apart from fields that Play adds
+    by itself.
     """
-    rest = list(live)
+    unmatched = list(live)
     for wanted in after:
-        fitting = _find_with_all_of(wanted, rest)
-        if fitting is None:
+        match = _find_with_all_of(wanted, unmatched)
+        if match is None:
             return False
-        rest.remove(fitting)
-    return not rest
+        unmatched.remove(match)
+    return not unmatched
 
 
 def _find_with_all_of(wanted: Release, releases: Iterable[Release]) -> Release | None:
+    """Return the first release that has every field of another one; None if none has."""
     for release in releases:
         if release.has_all_of(wanted):
             return release
@@ -707,11 +747,11 @@ def _find_with_all_of(wanted: Release, releases: Iterable[Release]) -> Release |
 
 
 def found_as_written(edit: ReleaseEdit) -> tuple[TrackChange, ...]:
-    """The tracks as they are, if each holds what the edit before this one wrote there, or that has
-    gone on since.
+    """Return the tracks as they are, if each holds what the edit before this one wrote there, or
+    what has become of it since.
 
-    None otherwise, and none where that edit wrote for another wish: then it is planned what becomes
-    of the tracks.
+    The result is empty if one of them does not, or if that edit wrote for another wish: then the
+    tracks have to be planned.
     """
     if edit.record.wish != edit.job.wish:
         return ()
@@ -725,7 +765,7 @@ def found_as_written(edit: ReleaseEdit) -> tuple[TrackChange, ...]:
 
 
 def _find_as_written(edit: ReleaseEdit, track: str) -> TrackChange | None:
-    """One track, as `found_as_written` returns it; None where it does not hold what was written."""
+    """Return one track for `found_as_written`; None if it does not hold what was written."""
     if track not in edit.record.wrote:  # it held everything already
         change = plan_update(edit, track)
         if change.settled:
@@ -747,13 +787,13 @@ def _find_as_written(edit: ReleaseEdit, track: str) -> TrackChange | None:
 
 
 def whats_become(before: Releases, wrote: Releases, found: Releases) -> Release | None:
-    """Return what has become of the release that was written to a track; None where nothing shows
-    that the commit with it happened.
+    """Return what has become of the release that was written to a track; None if nothing shows that
+    the commit with it happened.
 
-    `before` is what the track held then, `found` what it holds now. `wrote` has the release first,
-    and behind it what it left on the track. The commit shows in the release: it is as it was
-    written, or has gone on from there (wider, completed or halted). A release that was on the track
-    before has to show that it was changed.
+    `before` is what the track held then, and `found` is what it holds now. `wrote` begins with the
+    written release; the others are those that it left on the track. The commit shows in the
+    release: it is as it was written, or has gone on from there (wider, completed or halted). A
+    release that was on the track before has to show that it was changed.
     """
     if not wrote or not wrote[0].version_codes:
         return None
@@ -774,8 +814,8 @@ def whats_become(before: Releases, wrote: Releases, found: Releases) -> Release 
 def _shows_change(was: Release, written: Release, now: Release) -> bool:
     """Return whether a release that has gone on since shows that it was changed as `written`.
 
-    Its status and share are those of people by now, and no more those that it `was` left with. All
-    else has to be as it was written.
+    By now people have given it another status or share than those that it had (`was`). All else has
+    to be as it was written.
     """
     if now.has_same_reach(was):
         return False
@@ -789,8 +829,8 @@ def _has_moved(there: Release, asked: Release) -> bool:
 
 
 def _goes_as_far(now: Release, release: Release) -> bool:
-    """Whether a release has reached as many users as it was to, or was halted after that, or is no
-    draft any more.
+    """Return whether a release has reached as many users as it was written for, or was halted after
+    that, or is no longer a draft.
     """
     if release.status == "draft":
         return now.status != "draft"
@@ -806,9 +846,7 @@ def _goes_as_far(now: Release, release: Release) -> bool:
 
 
 def _with_kept_notes(release: Release, live: Releases) -> Release:
-    """A release that is on the track already keeps its notes in the languages that were not
-    given.
-    """
+    """Return the release with the notes in other languages that it has on the track already."""
     there = model.find_same_versions(live, release)
     if there is None or not release.states_notes:
         return release
@@ -819,8 +857,8 @@ def _with_kept_notes(release: Release, live: Releases) -> Release:
 
 
 def _check_kept_back(job: ReleaseJob, track: str, release: Release) -> None:
-    """Refuses to serve what another track keeps from its users, unless the input `status` says what
-    becomes of it.
+    """Refuse to serve a release that is halted or a draft on its track, unless the input `status`
+    says what becomes of it.
     """
     kept_back = KEPT_BACK.get(release.status)
     if kept_back and not job.options.status:
@@ -836,8 +874,10 @@ def _check_kept_back(job: ReleaseJob, track: str, release: Release) -> None:
 
 
 def _check_retained(edit: ReleaseEdit) -> None:
-    """Refuses a release of version codes alone where no track serves them, and one keeps them from
-    its users.
+    """Refuse to serve version codes that no track serves, and that are halted or a draft on another
+    track.
+
+    This is about a release that is made of version codes alone.
     """
     job = edit.job
     by_code: tuple[str, ...] = ()
@@ -850,7 +890,7 @@ def _check_retained(edit: ReleaseEdit) -> None:
         if any(release.status in SERVED for _, release in places):
             continue
         for track, release in places:
-            # What is on the track itself is looked at with its users.
+            # `_check_users` looks at what is on the job's own tracks.
             if track not in job.tracks:
                 _check_kept_back(job, track, release)
 
@@ -868,15 +908,12 @@ def _places_of(edit: ReleaseEdit, version_code: str) -> list[tuple[str, Release]
 
 
 def _check_draft(job: ReleaseJob, track: str, live: Releases, release: Release) -> None:
-    """A draft that waits on the track is published by files, by a promotion, or by a written status
-    alone.
+    """Refuse to publish a draft that waits on the track, unless the job says so by its files, by a
+    promotion, or by the input `status`.
     """
-    if (
-        job.codes
-        or job.promote_from
-        or job.options.status
-        or release.status not in SERVED
-    ):
+    if job.codes or job.promote_from or job.options.status:
+        return
+    if release.status not in SERVED:
         return
     for draft in model.having_status(live, "draft"):
         if release.covers(draft):
@@ -890,10 +927,10 @@ def _check_draft(job: ReleaseJob, track: str, live: Releases, release: Release) 
 
 
 def _check_users(job: ReleaseJob, track: str, live: Releases, release: Release) -> None:
-    """Refuse a release that would take another one from its users, or go on with a halted one
+    """Refuse a release that would take another one from its users, or would resume a halted one
     unasked.
 
-    Only a halt takes a release from users. Only a written status goes on with a halted one, in a
+    Only a halt takes a release from users. A halted one is resumed only by the input `status`, in a
     job without files and without a promotion: a job that has them may be run again after the halt.
     """
     _check_draft(job, track, live, release)
@@ -906,10 +943,10 @@ def _check_users(job: ReleaseJob, track: str, live: Releases, release: Release) 
 
 
 def _gets_users_of(release: Release, other: Release) -> bool:
-    """Return whether users of a release on the track would have this one instead.
+    """Return whether users of `other`, which is on the track, would get this release instead.
 
-    Its own versions go on in this one, or everybody has these versions already. A release that
-    stays beside this one keeps its users.
+    That is so if this release displaces it and goes on with its versions, or if everybody has the
+    versions of this release already. A release that stays beside this one keeps its users.
     """
     if release.covers(other) and _displaces(release, other):
         return True
@@ -919,25 +956,34 @@ def _gets_users_of(release: Release, other: Release) -> bool:
 def _check_halted(
     job: ReleaseJob, track: str, release: Release, other: Release
 ) -> None:
-    """Raise ReleaseRefused where `release` would go on with `other`, which is halted, and nobody
-    has asked for that.
+    """Refuse to go on with `other` in the release if it is halted, and the job does not ask for
+    that.
     """
-    comes = bool(job.codes or job.promote_from)
-    resumed = comes and release.status in SERVED
-    if other.status == "halted" and (resumed or not job.options.status):
-        raise ReleaseRefused(
-            f"The release {named(other)} on track {track} is halted, and stays halted.",
-            cause="It was stopped for a reason, and nothing in this step says to resume it.",
-            hint="To resume it, set `status: inProgress` or `completed`, without `files` and "
-            "`promote-from`; otherwise release a corrected version.",
-            code="release-halted",
-        )
+    if other.status != "halted" or _asks_to_go_on(job, release):
+        return
+    raise ReleaseRefused(
+        f"The release {named(other)} on track {track} is halted, and stays halted.",
+        cause="It was stopped for a reason, and nothing in this step says to resume it.",
+        hint="To resume it, set `status: inProgress` or `completed`, without `files` and "
+        "`promote-from`; otherwise release a corrected version.",
+        code="release-halted",
+    )
+
+
+def _asks_to_go_on(job: ReleaseJob, release: Release) -> bool:
+    """Return whether the input `status` says what becomes of a halted release.
+
+    A job with files or a promotion may run again after the halt, so its status resumes none.
+    """
+    if not job.options.status:
+        return False
+    if job.codes or job.promote_from:
+        return release.status not in SERVED
+    return True
 
 
 def _check_reach(track: str, release: Release, other: Release) -> None:
-    """Raise ReleaseRefused where `release` would be for fewer users than `other`, which it takes
-    the place of, has reached.
-    """
+    """Refuse a release for fewer users than `other`, whose place it takes, has reached."""
     if release.status != "inProgress":
         return
     reached = other.user_fraction
@@ -961,8 +1007,8 @@ def _check_reach(track: str, release: Release, other: Release) -> None:
 
 
 def default_language(edit: ReleaseEdit) -> str:
-    """The language of the app's main store listing; asked once for an edit. Raises ReleaseRefused
-    where it has none.
+    """Return the language of the app's main store listing, which is asked for once in an edit.
+    Raises ReleaseRefused if it has none.
     """
     if not edit.language:
         language = edit.api.details().get("defaultLanguage")
@@ -979,9 +1025,9 @@ def default_language(edit: ReleaseEdit) -> str:
 
 
 def _check(edit: ReleaseEdit, update: TrackChange) -> None:
-    """Raises for countries that Google Play would not accept."""
+    """Refuse countries that Google Play would not accept."""
     release = update.release
-    # Which release a change is about, only the track tells; that it is production was seen offline.
+    # That the track is production was checked offline; the status of the release was not known.
     if edit.job.options.countries and release.status != "inProgress":
         raise ReleaseRefused(
             f"`countries`: the release {named(release)} on track {update.track} is not a staged "
@@ -990,8 +1036,8 @@ def _check(edit: ReleaseEdit, update: TrackChange) -> None:
             hint="Set `user-fraction` as well, or choose the countries in the Play Console.",
             code="countries-not-allowed",
         )
-    # A rollout that is limited to countries can't be completed as it is, nor is it widened to all
-    # unasked.
+    # A rollout that is limited to countries can't be completed as it is, and is not widened to all
+    # countries unasked.
     if release.status != "completed":
         return
     for rollout in model.having_status(update.before, *STAGED):
@@ -1006,18 +1052,18 @@ def _check(edit: ReleaseEdit, update: TrackChange) -> None:
 
 
 def _oddities(edit: ReleaseEdit, update: TrackChange) -> Iterator[str]:
-    """What is odd about a release, though it is possible, in sentences."""
+    """Yield a sentence for each thing that is possible, but unusual about a release."""
     if edit.job.retain_last and not model.last_completed(update.before):
         yield "there is no completed release whose versions could be retained."
     if edit.job.copy_notes and not update.release.has_notes:
         yield "there are no release notes to copy from the last release."
-    released = -1
+    highest_released = -1
     for other in update.before:
         if other.status != "draft":
-            released = max(released, other.highest_version_code)
+            highest_released = max(highest_released, other.highest_version_code)
     ours = update.release.highest_version_code
-    if ours < released:
+    if ours < highest_released:
         yield (
-            f"version {released} has been released on it, and {ours} is lower: users who have it "
-            "get no update."
+            f"version {highest_released} has been released on it, and {ours} is lower: users who "
+            "have it get no update."
         )
