@@ -1,20 +1,20 @@
-"""The gate of a rollout: what Google measured of a release, and whether that allows another step,
-holds or halts it.
+"""Judge a rollout by what Google measured of its release: it may take another step, or it is held
+or halted.
 
-The measurements are the Play Developer Reporting API's (discovery document
-playdeveloperreporting.v1beta1), by version and day; a rate is a share of users, `0.0142` is 1.42 %.
-Each day of each version is judged by itself, since an average over days would hide a release that
-goes bad today.
+The measurements come from the Play Developer Reporting API (discovery document
+playdeveloperreporting.v1beta1), by version and day. A rate is a share of users: `0.0142` is 1.42 %.
+Each day of each version is judged by itself, since an average over several days would hide a
+release that goes bad today.
 
-- A day on which a version has too few users is not judged. Without any judged day the rollout is
+- A day on which a version has too few users is not judged. If no day can be judged, the rollout is
   held.
-- A day is *surely* above the limit when even the lower bound of its 95 % confidence interval is:
-  Google's own interval where it gives one, else Wilson's. One such day halts the rollout.
-- Otherwise the newest judged day of each version counts: where it is above the limit, perhaps by
+- A day is *surely* above the limit if even the lower bound of its 95 % confidence interval is. The
+  interval is Google's own if it gives one, else Wilson's. One such day halts the rollout.
+- Otherwise the newest judged day of each version counts: if it is above the limit, perhaps by
   chance, the rollout is held.
-- A relative limit is a multiple of what the completed release has on the same day, all its versions
-  weighted by their users. To be surely above means to be above that multiple of the upper bound,
-  since that rate is an estimate as well.
+- A relative limit is a multiple of the rate of the completed release on the same day, averaged over
+  its versions by their users. That rate is an estimate as well, so a day is surely above the limit
+  only if it is above the same multiple of its upper bound.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ VIEW_QUALITY = "View app quality information (read-only)"
 MAX_PAGES = 20
 PAGE_SIZE = 1000  # rows
 DAY = 86_400  # seconds
-# seconds; a day in Los Angeles ends 7 hours after one in UTC. In winter it ends 8 hours after, and
-# data look an hour older than they are.
+# seconds; in summer a day in Los Angeles ends 7 hours after the same day in UTC. In winter it ends
+# 8 hours after, so data look an hour older than they are.
 DAY_ENDS = 7 * 3600
 ANDROID = date(2008, 9, 23)  # its first release; nothing was measured before
 Z = 1.959964  # standard deviations of a two-sided interval of 95 %
@@ -67,7 +67,7 @@ _SETS: Mapping[Metric, tuple[str, str]] = {
     "anr-rate": ("anrRateMetricSet", "userPerceivedAnrRate"),
 }
 
-# of a chart: its name, and a value for each day
+# a line of a chart: its name, and a value for each day
 Line: TypeAlias = tuple[str, tuple[float, ...]]
 Finding = Literal[
     "below", "above", "surely above", "too few users", "nothing to compare with"
@@ -79,8 +79,8 @@ Ruling = Literal["pass", "hold", "halt"]
 class Gate:
     """The limits of a rollout, and how they are applied.
 
-    The newest `days` count; one with fewer than `min_users` is not judged. Data that are older than
-    `max_age` (seconds) hold the rollout. Without `halts` the gate only reports.
+    The newest `days` days count; one with fewer than `min_users` users is not judged. Data older
+    than `max_age` seconds hold the rollout. Unless it `halts`, the gate only reports.
     """
 
     limits: tuple[Limit, ...] = ()
@@ -94,8 +94,8 @@ class Gate:
 class Measurement:
     """The rate that Google measured for one version on one day.
 
-    `rate` is a share of that day's users; `interval` is Google's own confidence interval, None
-    where it gives none.
+    `rate` is a share of that day's users; `interval` is Google's own confidence interval, None if
+    it gives none.
     """
 
     code: str
@@ -106,16 +106,18 @@ class Measurement:
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """Return the 95 % confidence interval."""
-        return self.interval or wilson(self.rate, self.users)
+        """The 95 % confidence interval: Google's own, else Wilson's."""
+        if self.interval is None:
+            return wilson(self.rate, self.users)
+        return self.interval
 
 
 @dataclass(frozen=True)
 class Refused:
     """Why the Reporting API gives this account no data of any metric.
 
-    It stays so until someone grants the permission or enables the API: the gate does not work.
-    `brief` is `why` in a few words.
+    The gate does not work until someone grants the permission or enables the API. `brief` is `why`
+    in a few words.
     """
 
     why: str
@@ -132,9 +134,9 @@ Answer: TypeAlias = Measured | str | Refused
 class Judged:
     """The finding for one version on one day under one limit.
 
-    `bound` is the limit as a share of users, None where the day can't be judged. `others` is the
-    rate that the limit is a multiple of, and `other_codes` are the versions that have it. `share`
-    is that of the users of the day, as far as Google counted them, who had the version.
+    `bound` is the limit as a share of users, None if the day can't be judged. For a relative limit
+    `others` is the rate that it is a multiple of, and `other_codes` are the versions with that
+    rate. `share` says which part of the users whom Google counted on that day had the version.
     """
 
     limit: Limit
@@ -148,9 +150,9 @@ class Judged:
 
 @dataclass(frozen=True)
 class Judgement:
-    """What follows for the rollout, why, and every finding.
+    """What follows for the rollout, the reasons, and every finding.
 
-    `briefs` are the reasons in a few words, `deciding` the findings from which they follow.
+    `briefs` are the reasons in a few words. `deciding` are the findings that led to the ruling.
     """
 
     ruling: Ruling
@@ -161,44 +163,48 @@ class Judgement:
 
     @property
     def why(self) -> str:
-        """Return all reasons in one sentence, without its full stop."""
+        """All reasons in one sentence, without its full stop."""
         return "; ".join(reason.rstrip(".") for reason in self.reasons)
 
     @property
     def brief(self) -> str:
-        """Return the reasons in a few words: of each metric the lowest limit that was passed."""
+        """The reasons in a few words: for each metric, the lowest limit that was exceeded."""
         lowest: dict[Metric, Judged] = {}
         for day in self.deciding:
-            other = lowest.get(day.limit.metric)
+            metric = day.limit.metric
+            other = lowest.get(metric)
             if other is None or _bound(day) < _bound(other):
-                lowest[day.limit.metric] = day
+                lowest[metric] = day
         if not lowest:
             return "; ".join(dict.fromkeys(self.briefs))
         by_chance = ""
         if self.ruling == "hold":
             by_chance = ", perhaps by chance"
-        return "; ".join(f"{_in_brief(day)}{by_chance}" for day in lowest.values())
+        findings = [_in_brief(day) + by_chance for day in lowest.values()]
+        return "; ".join(findings)
 
 
 def measure(context: Context, package: str, gate: Gate) -> dict[Metric, Answer]:
     """Return what was measured of each metric that the gate has a limit for, or why that is not
     known.
     """
-    reads: dict[Metric, Callable[[], Answer]] = {}
-    for limit in gate.limits:
-        read = partial(_measured_or_why_not, context, package, limit.metric, gate.days)
-        reads.setdefault(limit.metric, read)
-    measured = context.together(list(reads.values()))
-    return dict(zip(reads, measured, strict=True))
+    metrics = list(dict.fromkeys(limit.metric for limit in gate.limits))
+    reads: list[Callable[[], Answer]] = [
+        partial(_ask, context, package, metric, gate.days) for metric in metrics
+    ]
+    answers = context.together(reads)
+    return dict(zip(metrics, answers, strict=True))
 
 
-def _measured_or_why_not(
-    context: Context, package: str, metric: Metric, days: int
-) -> Answer:
+def _ask(context: Context, package: str, metric: Metric, days: int) -> Answer:
+    """Return the newest days of one metric, or why they are not known."""
     try:
         return _measured(context, package, metric, days)
-    except ApiError as refusal:
-        return _lasting_refusal(refusal) or refusal.what
+    except ApiError as error:
+        refused = _lasting_refusal(error)
+        if refused is None:
+            return error.what
+        return refused
     except (ServiceError, CredentialsError, TemporaryError) as error:
         return error.what
 
@@ -223,22 +229,13 @@ def _lasting_refusal(refusal: ApiError) -> Refused | None:
 def _measured(context: Context, package: str, metric: Metric, days: int) -> Measured:
     """Return the newest days of one metric, for all versions.
 
-    All are asked for at once, so that a version that Google leaves out, having few users, is
+    The query is for all versions, so that one that Google leaves out because it has few users is
     noticed. Raises ProtocolError for a response in another form.
     """
     _, rate_name = _SETS[metric]
     path = _path(package, metric)
     end = _newest_end(context, path, metric)
-    query: dict[str, Json] = {
-        "timelineSpec": {
-            "aggregationPeriod": "DAILY",
-            "startTime": _midnight(end - timedelta(days)),
-            "endTime": _midnight(end),
-        },
-        "dimensions": ["versionCode"],
-        "metrics": [rate_name, "distinctUsers"],
-        "pageSize": PAGE_SIZE,
-    }
+    query = _query(rate_name, end - timedelta(days), end)
     measurements: list[Measurement] = []
     for _ in range(MAX_PAGES):
         call = Call(
@@ -260,16 +257,35 @@ def _measured(context: Context, package: str, metric: Metric, days: int) -> Meas
     )
 
 
+def _query(rate_name: str, first_day: date, end: date) -> dict[str, Json]:
+    """Return the query for a rate by version and day, from the first day until before the end."""
+    timeline = {
+        "aggregationPeriod": "DAILY",
+        "startTime": _midnight(first_day),
+        "endTime": _midnight(end),
+    }
+    return {
+        "timelineSpec": timeline,
+        "dimensions": ["versionCode"],
+        "metrics": [rate_name, "distinctUsers"],
+        "pageSize": PAGE_SIZE,
+    }
+
+
 def look(context: Context, package: str, metric: Metric) -> None:
-    """Ask how recent the data of a metric are. Raises what a measurement would raise for an account
-    that may not see them, or an API that is not enabled.
+    """Ask how recent the data of a metric are.
+
+    Raises what a measurement would raise if the account may not see them, or the API is not
+    enabled.
     """
     _newest_end(context, _path(package, metric), metric)
 
 
 def _path(package: str, metric: Metric) -> str:
+    """Return the path of a metric set of one app."""
     metric_set, _ = _SETS[metric]
-    return expand("/v1beta1/apps/{package}/", {"package": package}) + metric_set
+    app = expand("/v1beta1/apps/{package}/", {"package": package})
+    return app + metric_set
 
 
 def _newest_end(context: Context, path: str, metric: Metric) -> date:
@@ -286,6 +302,9 @@ def _newest_end(context: Context, path: str, metric: Metric) -> date:
 
 
 def _midnight(day: date) -> dict[str, Json]:
+    """Return the beginning of a day as a google.type.DateTime, in the only zone that the API has
+    for daily data.
+    """
     return {
         "year": day.year,
         "month": day.month,
@@ -300,7 +319,8 @@ def _date(value: object) -> date:
     if isinstance(value, Mapping):
         with suppress(LookupError, TypeError, ValueError, OverflowError):
             day = date(value["year"], value["month"], value["day"])
-    if day < ANDROID:  # nor may the days before it leave the calendar
+    # An earlier day is no answer, and subtracting days from it could leave the calendar.
+    if day < ANDROID:
         raise ProtocolError(
             "The Reporting API returned a time in an undocumented format."
         )
@@ -312,17 +332,15 @@ def _measurements(response: object, rate_name: str) -> Iterator[Measurement]:
     nothing is concluded from the others.
     """
     for row in entries(response, "rows"):
-        code = ""
-        dimensions = entries(row, "dimensions")
-        if dimensions:
-            code = str(dimensions[0].get("int64Value"))
+        code = _version_code(row)
         metrics = {}
         for metric in entries(row, "metrics"):
-            metrics[str(metric.get("metric"))] = metric
+            name = str(metric.get("metric"))
+            metrics[name] = metric
         if rate_name not in metrics or "distinctUsers" not in metrics:
-            continue  # left out for this version and day, as if the whole row were
-        users = _number(metrics["distinctUsers"].get("decimalValue"))
+            continue  # Google gives no data of this version and day
         rate = _number(metrics[rate_name].get("decimalValue"))
+        users = _number(metrics["distinctUsers"].get("decimalValue"))
         if not (0 <= users < 1e12 and 0 <= rate <= 1):
             raise ProtocolError(
                 f"The Reporting API returned a rate of {rate:g} of {users:g} users, which is "
@@ -337,21 +355,31 @@ def _measurements(response: object, rate_name: str) -> Iterator[Measurement]:
         )
 
 
+def _version_code(row: Mapping[str, Json]) -> str:
+    """Return the version code that a row is about; empty if it names none."""
+    dimensions = entries(row, "dimensions")
+    if not dimensions:
+        return ""
+    return str(dimensions[0].get("int64Value"))
+
+
 def _interval(metric: Mapping[str, Json], rate: float) -> tuple[float, float] | None:
-    """Return Google's own confidence interval; None where it gives none, or an impossible one."""
+    """Return Google's own confidence interval; None if it gives none, or an impossible one."""
     bounds = metric.get("decimalValueConfidenceInterval")
     if not isinstance(bounds, Mapping):
         return None
     lower = _number(bounds.get("lowerBound"))
     upper = _number(bounds.get("upperBound"))
-    # false where one of them is NaN
+    # A comparison with NaN is false.
     if 0 <= lower <= rate <= upper <= 1:
         return lower, upper
     return None
 
 
 def _number(value: object) -> float:
-    """Return a google.type.Decimal, in which an empty text means 0; NaN for anything else."""
+    """Return the value of a google.type.Decimal, where an empty text means 0; NaN for anything
+    else.
+    """
     if not isinstance(value, Mapping):
         return math.nan
     text = value.get("value", "")
@@ -370,10 +398,10 @@ def judge(
     codes: Iterable[str],
     baseline: Iterable[str],
 ) -> Judgement:
-    """Return the judgement over the versions `codes` at `now` (seconds since the epoch), compared
-    with those of `baseline`.
+    """Judge the version codes `codes` by all limits at `now` (seconds since the epoch).
 
-    `found` has for each metric what was measured, or why that is not known.
+    `baseline` are the version codes that everybody has, with which relative limits compare. `found`
+    has for each metric what was measured, or why that is not known.
     """
     versions = set(codes)
     completed = set(baseline)
@@ -381,29 +409,43 @@ def judge(
     for limit in gate.limits:
         measured = found[limit.metric]
         judgements.append(_judge(gate, limit, now, measured, versions, completed))
+    return _combined(judgements)
+
+
+def _combined(judgements: Sequence[Judgement]) -> Judgement:
+    """Return the strictest of the judgements under each limit, with the findings of all.
+
+    Its reasons are those of the judgements that are as strict.
+    """
     ruling = _strictest(judgements)
-    others: list[str] = []
+    other_reasons: list[str] = []
     briefs: list[str] = []
     judged: list[Judged] = []
     deciding: list[Judged] = []
     for judgement in judgements:
         judged += judgement.judged
         if judgement.ruling == ruling:
-            others += judgement.reasons
+            other_reasons += judgement.reasons
             briefs += judgement.briefs
             deciding += judgement.deciding
-    reasons = dict.fromkeys([*_reasons(deciding, ruling), *others])
+    reasons = list(_reasons(deciding, ruling))
+    reasons += other_reasons
     return Judgement(
-        ruling, tuple(reasons), tuple(judged), tuple(briefs), tuple(deciding)
+        ruling,
+        reasons=tuple(dict.fromkeys(reasons)),
+        judged=tuple(judged),
+        briefs=tuple(briefs),
+        deciding=tuple(deciding),
     )
 
 
 def _reasons(deciding: Iterable[Judged], ruling: Ruling) -> Iterator[str]:
     """Yield a sentence for each rate that is too high, with all limits that it is above."""
-    findings: dict[tuple[Metric, Measurement], list[Judged]] = {}
+    by_rate: dict[tuple[Metric, Measurement], list[Judged]] = {}
     for day in deciding:
-        findings.setdefault((day.limit.metric, day.row), []).append(day)
-    for days in findings.values():
+        rate = (day.limit.metric, day.row)
+        by_rate.setdefault(rate, []).append(day)
+    for days in by_rate.values():
         if ruling == "hold":
             yield f"{_in_words(days)}, but perhaps by chance"
         else:
@@ -411,6 +453,7 @@ def _reasons(deciding: Iterable[Judged], ruling: Ruling) -> Iterator[str]:
 
 
 def _strictest(judgements: Iterable[Judgement]) -> Ruling:
+    """Return the strictest ruling: a halt before a hold, and that before a pass."""
     strictest: Ruling = "pass"
     for judgement in judgements:
         if judgement.ruling == "halt":
@@ -421,16 +464,14 @@ def _strictest(judgements: Iterable[Judgement]) -> Ruling:
 
 
 def wilson(rate: float, users: int) -> tuple[float, float]:
-    """Return Wilson's interval of 95 % for a share that was seen among so many users (J. Am. Stat.
-    Assoc. 22, 1927).
+    """Return Wilson's 95 % confidence interval for a rate that was measured among so many users
+    (J. Am. Stat. Assoc. 22, 1927).
     """
     spread = Z * Z / users
     middle = (rate + spread / 2) / (1 + spread)
-    half = (
-        Z / (1 + spread) * math.sqrt(rate * (1 - rate) / users + spread / (4 * users))
-    )
-    # At its ends the interval is exact, where rounding would leave a trace of a crash that nobody
-    # saw.
+    variance = rate * (1 - rate) / users + spread / (4 * users)
+    half = Z / (1 + spread) * math.sqrt(variance)
+    # Rounding would put the bound of a rate of 0 or 1 beside it, as if a crash had been seen.
     lower = 0.0
     upper = 1.0
     if rate > 0:
@@ -448,19 +489,31 @@ def _judge(
     codes: set[str],
     baseline: set[str],
 ) -> Judgement:
-    """Return what follows from one limit. Data that are unknown or too old hold the rollout."""
+    """Judge the version codes by one limit. Data that are unknown or too old hold the rollout."""
     metric = limit.metric
     if isinstance(measured, Refused):
         reason = f"the gate is not working: {measured.why}"
-        return Judgement(
-            "hold", (reason,), briefs=(f"the gate is not working: {measured.brief}",)
-        )
+        brief = f"the gate is not working: {measured.brief}"
+        return _hold(reason, brief)
     if isinstance(measured, str):
         return _hold_as_unknown(metric, measured)
     end, measurements = measured
     held = _hold_by_age(gate, metric, now, end)
     if held:
         return held
+    judged = _judge_days(gate, limit, end, measurements, codes, baseline)
+    return _ruling(judged, gate.min_users, NAMES[metric])
+
+
+def _judge_days(
+    gate: Gate,
+    limit: Limit,
+    end: date,
+    measurements: Sequence[Measurement],
+    codes: set[str],
+    baseline: set[str],
+) -> tuple[Judged, ...]:
+    """Return the finding for each version code on each of the newest days, sorted by day."""
     first_day = end - timedelta(gate.days)
     rows: list[Measurement] = []
     compared: list[Measurement] = []
@@ -476,23 +529,29 @@ def _judge(
     judged = []
     for row in rows:
         day = _day(limit, row, compared, gate.min_users)
-        judged.append(replace(day, share=row.users / users[row.day]))
-    return _ruling(tuple(judged), gate.min_users, NAMES[metric])
+        share = row.users / users[row.day]
+        judged.append(replace(day, share=share))
+    return tuple(judged)
 
 
-def _hold_as_unknown(metric: Metric, why: str) -> Judgement:
-    """Return that the rollout is held, because nobody knows what was measured."""
-    reason = f"the {NAMES[metric]} is not known: {why}"
-    brief = f"the {_SHORT_NAMES[metric]} is not known"
+def _hold(reason: str, brief: str) -> Judgement:
+    """Return a judgement that holds the rollout without a finding."""
     return Judgement("hold", (reason,), briefs=(brief,))
 
 
+def _hold_as_unknown(metric: Metric, why: str) -> Judgement:
+    """Hold the rollout because it is not known what was measured."""
+    reason = f"the {NAMES[metric]} is not known: {why}"
+    brief = f"the {_SHORT_NAMES[metric]} is not known"
+    return _hold(reason, brief)
+
+
 def _hold_by_age(gate: Gate, metric: Metric, now: float, end: date) -> Judgement | None:
-    """Return that the rollout is held, where the newest data, which end before a day, are too old
-    or of the future; None where they count.
+    """Hold the rollout if the newest data, which end before the day `end`, are too old or of the
+    future; return None if they count.
     """
-    midnight = datetime(end.year, end.month, end.day, tzinfo=timezone.utc).timestamp()
-    age = now - midnight - DAY_ENDS
+    end_in_utc = datetime(end.year, end.month, end.day, tzinfo=timezone.utc)
+    age = now - end_in_utc.timestamp() - DAY_ENDS
     if age < 0:
         return _hold_as_unknown(
             metric, f"Google dates its newest data in the future, {end}."
@@ -505,11 +564,13 @@ def _hold_by_age(gate: Gate, metric: Metric, now: float, end: date) -> Judgement
         f"{hours} ago."
     )
     brief = f"the {_SHORT_NAMES[metric]} is older than {hours}"
-    return Judgement("hold", (reason,), briefs=(brief,))
+    return _hold(reason, brief)
 
 
 def _users_by_day(measurements: Iterable[Measurement]) -> dict[date, int]:
-    """Return how many users all versions together had on each day, and 1 for a day without any."""
+    """Return how many users all versions together had on each day; 1 for a day without any, since
+    it is divided by.
+    """
     users: dict[date, int] = {}
     for row in measurements:
         users[row.day] = users.get(row.day, 0) + row.users
@@ -518,7 +579,7 @@ def _users_by_day(measurements: Iterable[Measurement]) -> dict[date, int]:
 
 @dataclass(frozen=True)
 class _Others:
-    """The versions that everybody has, on one day: their rate, and its upper bound."""
+    """The versions that everybody has, on one day: their rate and its upper bound."""
 
     codes: tuple[str, ...]
     rate: float
@@ -526,22 +587,24 @@ class _Others:
 
 
 def _others_on(day: date, compared: Iterable[Measurement]) -> _Others | None:
-    """Return what the compared versions had on a day, weighted by their users; None without any."""
-    codes = []
+    """Return the rate of the compared versions on a day, weighted by their users; None if they have
+    no users.
+    """
+    codes: dict[str, None] = {}  # an ordered set
     users = 0
     weighted_rate = 0.0
     weighted_upper = 0.0
     for row in compared:
-        if row.day == day:
-            codes.append(row.code)
-            users += row.users
-            weighted_rate += row.users * row.rate
-            weighted_upper += row.users * row.bounds[1]
+        if row.day != day:
+            continue
+        _, upper = row.bounds
+        codes[row.code] = None
+        users += row.users
+        weighted_rate += row.users * row.rate
+        weighted_upper += row.users * upper
     if not users:
         return None
-    return _Others(
-        tuple(dict.fromkeys(codes)), weighted_rate / users, weighted_upper / users
-    )
+    return _Others(tuple(codes), weighted_rate / users, weighted_upper / users)
 
 
 def _day(
@@ -551,20 +614,21 @@ def _day(
     if row.users < min_users:
         return Judged(limit, row, None, "too few users")
     if not limit.relative:
-        # A rate whose lower bound is above the limit is surely too high.
-        return Judged(limit, row, limit.value, _finding(row, limit.value, limit.value))
+        bound = limit.value
+        return Judged(limit, row, bound, _finding(row, bound, surely=bound))
     others = _others_on(row.day, compared)
     if others is None:
         return Judged(limit, row, None, "nothing to compare with")
     bound = limit.value * others.rate
     surely = limit.value * max(others.rate, others.upper)
-    return Judged(
-        limit, row, bound, _finding(row, bound, surely), others.rate, others.codes
-    )
+    finding = _finding(row, bound, surely)
+    return Judged(limit, row, bound, finding, others.rate, others.codes)
 
 
 def _finding(row: Measurement, bound: float, surely: float) -> Finding:
-    """Return the finding for a rate with a limit; its lower bound is compared with `surely`."""
+    """Compare a rate with the limit `bound`; it is surely above if its lower bound is above
+    `surely`.
+    """
     if row.rate <= bound:
         return "below"
     lower, _ = row.bounds
@@ -574,12 +638,12 @@ def _finding(row: Measurement, bound: float, surely: float) -> Finding:
 
 
 def _ruling(judged: tuple[Judged, ...], min_users: int, name: str) -> Judgement:
-    """Return what follows for the rollout from all days of one limit, and why; `name` is the
-    metric's.
+    """Return what follows for the rollout from all days under one limit, and why; `name` is that of
+    the metric.
     """
     surely_above = _with_finding(judged, "surely above")
     if surely_above:
-        # the worst day alone: the table has the others
+        # The reason has the worst day alone; the table has the others.
         worst = max(surely_above, key=_lower_bound)
         return Judgement("halt", judged=judged, deciding=(worst,))
     newest = _newest(judged)
@@ -589,7 +653,7 @@ def _ruling(judged: tuple[Judged, ...], min_users: int, name: str) -> Judgement:
     if newest:
         return Judgement("pass", (), judged)
     reason, brief = _why_not_judged(judged, min_users, name)
-    return Judgement("hold", (reason,), judged, briefs=(brief,))
+    return replace(_hold(reason, brief), judged=judged)
 
 
 def _lower_bound(judged: Judged) -> float:
@@ -599,13 +663,16 @@ def _lower_bound(judged: Judged) -> float:
 
 
 def _with_finding(judged: Iterable[Judged], finding: Finding) -> list[Judged]:
+    """Return the days with one finding."""
     return [day for day in judged if day.finding == finding]
 
 
 def _newest(judged: tuple[Judged, ...]) -> list[Judged]:
     """Return the newest day of each version that could be judged; `judged` is sorted by day."""
     days = [day for day in judged if day.bound is not None]
-    newest = {day.row.code: day.row.day for day in days}
+    newest: dict[str, date] = {}
+    for day in days:
+        newest[day.row.code] = day.row.day
     return [day for day in days if day.row.day == newest[day.row.code]]
 
 
@@ -632,7 +699,7 @@ def _why_not_judged(
 
 
 def _bound(judged: Judged) -> float:
-    """Return the limit of a finding as a share of users; infinite where it was not judged."""
+    """Return the limit of a finding as a share of users; infinite if it was not judged."""
     if judged.bound is None:
         return math.inf
     return judged.bound
@@ -648,11 +715,15 @@ def _in_words(days: Sequence[Judged]) -> str:
     """Return the findings for one rate: `version 42 has a user-perceived crash rate of 2.1 % (at
     least 1.6 %) …: above the limits of 1.09 % and 0.9 % (1.5x)`.
     """
-    row = days[0].row
-    metric = NAMES[days[0].limit.metric]
-    rate = f"a {metric} of {_percent(row.rate)} (at least {_percent(row.bounds[0])})"
+    first = days[0]
+    row = first.row
+    metric = NAMES[first.limit.metric]
+    least = _percent(_lower_bound(first))
+    rate = f"a {metric} of {_percent(row.rate)} (at least {least})"
     measured = f"version {row.code} has {rate} among {row.users:,} users on {row.day}"
-    noun = "limit" if len(days) == 1 else "limits"
+    noun = "limits"
+    if len(days) == 1:
+        noun = "limit"
     limits = " and ".join(map(_limit, days))
     return f"{measured}: above the {noun} of {limits}"
 
@@ -677,14 +748,14 @@ def section(judged: Sequence[Judged]) -> Section:
 
 
 def _limits_by_metric(judged: Iterable[Judged]) -> dict[Metric, list[Limit]]:
-    """Return the limits of each metric that was measured, each once."""
+    """Return the limits of each metric that was measured, without repetitions."""
     limits: dict[Metric, list[Limit]] = {}
     for metric in _metrics(judged):
         limits[metric] = []
     for day in judged:
-        of_metric = limits[day.limit.metric]
-        if day.limit not in of_metric:
-            of_metric.append(day.limit)
+        limits_of_metric = limits[day.limit.metric]
+        if day.limit not in limits_of_metric:
+            limits_of_metric.append(day.limit)
     return limits
 
 
@@ -697,21 +768,27 @@ def _metrics(judged: Iterable[Judged]) -> list[Metric]:
 def _by_day_and_version(
     judged: Iterable[Judged],
 ) -> dict[tuple[date, str, int], list[Judged]]:
-    """Return the findings of each day and version; what Google reports twice has two entries."""
-    rows: dict[tuple[Metric, date, str], list[Measurement]] = {}
+    """Return the findings by day, version code and a number.
+
+    The number is 0 unless Google reports the same version twice for one day: then each measurement
+    has its own number, and its own row of the table.
+    """
+    measured: dict[tuple[Metric, date, str], list[Measurement]] = {}
     findings: dict[tuple[date, str, int], list[Judged]] = {}
     for day in judged:
         row = day.row
-        measurements = rows.setdefault((day.limit.metric, row.day, row.code), [])
-        if row not in measurements:
-            measurements.append(row)
-        key = (row.day, row.code, measurements.index(row))
-        findings.setdefault(key, []).append(day)
+        same_day = measured.setdefault((day.limit.metric, row.day, row.code), [])
+        if row not in same_day:
+            same_day.append(row)
+        number = same_day.index(row)
+        findings.setdefault((row.day, row.code, number), []).append(day)
     return dict(sorted(findings.items()))
 
 
 def _users(judged: Judged) -> str:
-    """Return how many users had a version on a day, and their share of all whom Google counted."""
+    """Return how many users had a version on a day, with their share of all users whom Google
+    counted: `1,234 (5 %)`.
+    """
     users = f"{judged.row.users:,}"
     if judged.share is None:
         return users
@@ -721,22 +798,24 @@ def _users(judged: Judged) -> str:
 def _cells(
     metric: Metric, limits: Sequence[Limit], days: Sequence[Judged]
 ) -> list[str]:
-    """Return what the table has of one metric on one day: the rate, and the finding for each of its
-    limits.
+    """Return the cells of one metric in a row of the table: the rate, and the finding for each of
+    its limits.
     """
-    of_metric = [day for day in days if day.limit.metric == metric]
-    if not of_metric:
+    days_of_metric = [day for day in days if day.limit.metric == metric]
+    if not days_of_metric:
         return [""] * (1 + len(limits))
-    row = of_metric[0].row
-    rate = _percent(row.rate)
-    if row.users:
-        rate += f" (at least {_percent(row.bounds[0])})"
-    findings = {day.limit: _in_a_cell(day) for day in of_metric}
-    return [rate] + [findings.get(limit, "") for limit in limits]
+    first = days_of_metric[0]
+    rate = _percent(first.row.rate)
+    if first.row.users:
+        rate += f" (at least {_percent(_lower_bound(first))})"
+    findings = {day.limit: _in_a_cell(day) for day in days_of_metric}
+    cells = [rate]
+    cells += [findings.get(limit, "") for limit in limits]
+    return cells
 
 
 def _in_a_cell(judged: Judged) -> str:
-    """Return one finding for the table: `over (certain)`, and a relative limit as a rate."""
+    """Return one finding for the table: `over (certain)`; after it a relative limit as a rate."""
     words = {
         "below": "ok",
         "above": "over (may be chance)",
@@ -759,7 +838,7 @@ def _limit_name(limit: Limit, judged: Iterable[Judged]) -> str:
 
 
 def _charts(judged: Sequence[Judged]) -> Iterator[Chart]:
-    """Yield a chart for each metric and version, as far as its days could be judged."""
+    """Yield a chart for each metric and version, with those of its days that could be judged."""
     for metric in _metrics(judged):
         by_version: dict[str, list[Judged]] = {}
         for day in judged:
@@ -773,63 +852,67 @@ def _chart(metric: Metric, code: str, days: Sequence[Judged]) -> Chart:
     """Return a chart of one version's rate by day, with its limits and the rate of the others."""
     over: dict[Measurement, bool] = {}
     for day in days:
-        is_over = day.finding in ("above", "surely above")
-        over[day.row] = is_over or over.get(day.row, False)
+        over.setdefault(day.row, False)
+        if day.finding in ("above", "surely above"):
+            over[day.row] = True
     rows = list(over)
     labels = []
     rates: list[float | None] = []
     for row in rows:
         labels.append(f"{row.day:%d %b}")
         rates.append(row.rate)
-    lines = (*_lines_of_limits(days, rows), *_line_of_others(days, rows))
+    lines = [*_lines_of_limits(days, rows), *_line_of_others(days, rows)]
     return Chart(
-        f"{capitalised(NAMES[metric])} of {code} in percent",
-        tuple(labels),
-        _in_percent(rates),
-        tuple(over.values()),
-        lines,
-        _certainty(metric, days),
+        title=f"{capitalised(NAMES[metric])} of {code} in percent",
+        labels=tuple(labels),
+        bars=_in_percent(rates),
+        over=tuple(over.values()),
+        lines=tuple(lines),
+        note=_certainty(metric, days),
     )
 
 
 def _certainty(metric: Metric, days: Sequence[Judged]) -> str:
-    """Return a sentence on the day whose rate is most clearly over a limit; empty
-    where there is none.
+    """Return a sentence on the day whose rate is most clearly over a limit; empty if there is no
+    such day.
     """
     certain = _with_finding(days, "surely above")
     if not certain:
         return ""
-    worst = max(certain, key=_lower_bound).row
-    least = _percent(worst.bounds[0])
-    name = _SHORT_NAMES[metric]
-    return f"The {name} of {worst.day:%d %b} is at least {least}, with 95 % confidence."
+    worst = max(certain, key=_lower_bound)
+    day = f"{worst.row.day:%d %b}"
+    least = _percent(_lower_bound(worst))
+    return f"The {_SHORT_NAMES[metric]} of {day} is at least {least}, with 95 % confidence."
 
 
 def _lines_of_limits(
     days: Sequence[Judged], rows: Sequence[Measurement]
 ) -> Iterator[Line]:
-    """Return a line for each limit, by its name."""
+    """Yield a line for each limit, under its name."""
     bounds: dict[Limit, dict[Measurement, float | None]] = {}
     for day in days:
         bounds.setdefault(day.limit, {})[day.row] = day.bound
-    for limit, by_row in bounds.items():
-        yield _limit_name(limit, days), _in_percent(list(map(by_row.get, rows)))
+    for limit, bound_by_row in bounds.items():
+        shares = list(map(bound_by_row.get, rows))
+        yield _limit_name(limit, days), _in_percent(shares)
 
 
 def _line_of_others(
     days: Sequence[Judged], rows: Sequence[Measurement]
 ) -> Iterator[Line]:
-    """Return a line for the rate of the versions that everybody has, where it is known."""
+    """Yield the line for the rate of the versions that everybody has, if that is known."""
     rates: dict[Measurement, float | None] = {}
     for day in days:
         if day.others is not None:
             rates[day.row] = day.others
-    if rates:
-        yield f"{_other_codes(days)} itself", _in_percent(list(map(rates.get, rows)))
+    if not rates:
+        return
+    shares = list(map(rates.get, rows))
+    yield f"{_other_codes(days)} itself", _in_percent(shares)
 
 
 def _other_codes(judged: Iterable[Judged]) -> str:
-    """Return the version codes that everybody has, as people write them: `41`."""
+    """Return the version codes that everybody has, for people: `41`, `41+42`."""
     codes: list[str] = []
     for day in judged:
         codes += day.other_codes
@@ -837,7 +920,9 @@ def _other_codes(judged: Iterable[Judged]) -> str:
 
 
 def _in_percent(shares: Sequence[float | None]) -> tuple[float, ...]:
-    """Return shares of users in percent; one that is not known is that of the day beside it."""
+    """Return shares of users in percent. A share that is not known is taken from the day before, or
+    from the first known one. At least one has to be known.
+    """
     known = [share for share in shares if share is not None]
     last = known[0]
     percents = []
@@ -849,6 +934,7 @@ def _in_percent(shares: Sequence[float | None]) -> tuple[float, ...]:
 
 
 def _limit(judged: Judged) -> str:
+    """Return the limit of a finding in a sentence: `1.09 %`, `0.9 % (1.5x)`."""
     bound = ""
     if judged.bound is not None:
         bound = _percent(judged.bound)
@@ -858,5 +944,5 @@ def _limit(judged: Judged) -> str:
 
 
 def _percent(share: float) -> str:
-    """Return a rate as people read it: `1.09 %`."""
+    """Return a rate for people: `1.09 %`."""
     return f"{share * 100:.3g} %"
