@@ -1,11 +1,11 @@
-"""The target `check`: what a release to Google Play needs, and what of it is missing.
+"""The target `check`: report what a release to Google Play needs, and what of it is missing.
 
 Nothing is changed. Google has no method that lists an account's permissions for an app without the
 developer account's id (`users.list`), so each row is the answer to a request that a release makes
-as well. What no answer shows is reported as such, never as granted.
+as well. What no answer shows is reported as unchecked, never as granted.
 
 One request has an effect: a new edit closes any other edit that the account has open for the app.
-So none is opened in a dry run, or where an earlier run of the job left one to be continued.
+So no edit is opened in a dry run, or if an earlier run of the job left one to be continued.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ _GRANT = "grant it under Users and permissions in the Play Console"
 
 @dataclass(frozen=True)
 class CheckJob:
-    """What is checked for one app. `may_open`: an edit may be opened and deleted."""
+    """The checks of one app. `may_open` allows them to open an edit and delete it again."""
 
     package: str
     tracks: tuple[TrackName, ...] = ()
@@ -77,7 +77,7 @@ class CheckJob:
 
 @dataclass(frozen=True)
 class Row:
-    """One thing that a release needs, whether it is there, and what to do where it is not."""
+    """One thing that a release needs, whether it is there, and what to do if it is not."""
 
     what: str
     result: Result
@@ -96,26 +96,27 @@ def prepare(inputs: CheckInputs, files: Artifacts) -> Prepared:
     """Check the inputs. Raises InputError with every problem."""
     jobs = _jobs(inputs, files)
     lines: list[str] = []
+    apps: dict[str, tuple[int, ...]] = {}
     for job in jobs:
         lines += _steps(job)
+        apps[job.package] = ()
     scopes: tuple[str, ...] = (SCOPE,)
     if inputs.halt_above:
         scopes += (gate.SCOPE,)
-    apps: dict[str, tuple[int, ...]] = {job.package: () for job in jobs}
     return Prepared(tuple(lines), scopes, partial(flow, jobs), apps=apps)
 
 
 def _jobs(inputs: CheckInputs, files: Artifacts) -> list[CheckJob]:
-    """Return a job for each app that is named, or else for each app of the files. Raises
+    """Return a job for each app of `package-name`, or of the files if that is empty. Raises
     InputError.
     """
     problems = Problems()
-    packages_of_files: list[str] = []
+    packages_of_files: dict[str, None] = {}  # an ordered set
     for file in files:
         package = problems.collect(partial(_package, file, inputs.package_name))
-        if package and package not in packages_of_files:
-            packages_of_files.append(package)
-    packages = inputs.package_name or packages_of_files
+        if package:
+            packages_of_files[package] = None
+    packages = inputs.package_name or tuple(packages_of_files)
     if not packages and "files" not in problems.names:
         problems.add(
             "package-name",
@@ -123,22 +124,25 @@ def _jobs(inputs: CheckInputs, files: Artifacts) -> list[CheckJob]:
             "the app's name, or an artifact in `files`",
         )
     problems.raise_if_any()
-    return [
-        CheckJob(
+    tracks = tuple(map(TrackName, inputs.tracks))
+    jobs = []
+    for package in packages:
+        job = CheckJob(
             package,
-            tuple(TrackName(track) for track in inputs.tracks),
+            tracks,
             inputs.halt_above,
             may_open=not inputs.common.dry_run,
             rehearsal=inputs.common.rehearsal,
         )
-        for package in packages
-    ]
+        jobs.append(job)
+    return jobs
 
 
 def _package(artifact: Artifact, given: tuple[str, ...]) -> str:
-    """Return the app of an artifact. Raises InputError where it is none of those given."""
-    inspected = artifact if artifact.manifest else inspect(artifact)
-    manifest = inspected.manifest
+    """Return the app of an artifact. Raises InputError if it is none of those given."""
+    manifest = artifact.manifest
+    if manifest is None:
+        manifest = inspect(artifact).manifest
     assert manifest, "`inspect` has read it"
     if given and manifest.package not in given:
         what = (
@@ -151,7 +155,7 @@ def _package(artifact: Artifact, given: tuple[str, ...]) -> str:
 
 
 def _steps(job: CheckJob) -> Iterator[str]:
-    """Yield what is done for one app, a step at a time."""
+    """Yield the steps of the checks of one app, for the plan of the run."""
     yield f"look at the releases of {job.package}"
     if job.may_open:
         yield (
@@ -166,32 +170,39 @@ def _steps(job: CheckJob) -> Iterator[str]:
 def flow(jobs: Sequence[CheckJob], context: Context) -> Outcome:
     """Check one app after the other, and report everything in one table."""
     reports: list[Report] = []
-    failed_login: CredentialsError | None = None
+    trouble: UploaderError | None = None
     for job in jobs:
         try:
             rows = _check(job, context)
         except CredentialsError as error:
             reports.append(Report(job.package, _without_login(job, error)))
-            failed_login = error
-            break  # it is the same login for every app
+            trouble = error
+            break  # every app has the same login
         reports.append(Report(job.package, rows))
     table = _table(reports, with_app=len(jobs) > 1)
     for line in table.lines():
         context.info(line)
-    for report in reports:
-        for row in report.rows:
-            if row.result == "look at this":
-                context.warning(f"{report.package}: {row.what}: {row.detail}")
+    _warn_of_objections(reports, context)
     links = (
         ("Users and permissions", USERS),
         (API, f"{gate.APIS}androidpublisher.googleapis.com"),
     )
-    trouble = failed_login or _trouble(reports)
-    return Outcome(_headline(jobs, reports), links, sections=(table,), trouble=trouble)
+    if trouble is None:
+        trouble = _trouble(reports)
+    headline = _headline(jobs, reports)
+    return Outcome(headline, links, sections=(table,), trouble=trouble)
+
+
+def _warn_of_objections(reports: Sequence[Report], context: Context) -> None:
+    """Log a warning for each row that a person should look at."""
+    for report in reports:
+        for row in report.rows:
+            if row.result == "look at this":
+                context.warning(f"{report.package}: {row.what}: {row.detail}")
 
 
 def _headline(jobs: Sequence[CheckJob], reports: Sequence[Report]) -> str:
-    """Return the last line of the run: how many rows have which result."""
+    """Return the last line of the run, with the number of rows for each result."""
     counts: Counter[Result] = Counter()
     for report in reports:
         for row in report.rows:
@@ -206,46 +217,45 @@ def _headline(jobs: Sequence[CheckJob], reports: Sequence[Report]) -> str:
 
 
 def _trouble(reports: Sequence[Report]) -> UploaderError | None:
-    """Return the error of a run in which something is missing, with what to do about each."""
-    packages: list[str] = []
-    missing: list[Row] = []
+    """Return the error of a run in which something is missing, with what to do about each; None if
+    nothing is missing.
+    """
+    packages: dict[str, None] = {}  # ordered sets: several apps may lack the same
+    missing: dict[Row, None] = {}
     for report in reports:
         for row in report.rows:
-            if row.result != "missing":
-                continue
-            if report.package not in packages:
-                packages.append(report.package)
-            # Several apps may miss the same.
-            if row not in missing:
-                missing.append(row)
+            if row.result == "missing":
+                packages[report.package] = None
+                missing[row] = None
     if not missing:
         return None
+    names = [row.what for row in missing]
+    hints = [f"{row.what}: {row.detail}" for row in missing]
     if len(missing) == 1:
-        hints = [missing[0].detail]
-    else:
-        hints = [f"{row.what}: {row.detail}" for row in missing]
-    names = "; ".join(row.what for row in missing)
+        hints = [row.detail for row in missing]
     return SetupIncomplete(
-        f"{', '.join(packages)} can't be released yet. Missing: {names}.",
+        f"{', '.join(packages)} can't be released yet. Missing: {'; '.join(names)}.",
         hint=" ".join(hints),
         code="setup-incomplete",
     )
 
 
 def _table(reports: Sequence[Report], *, with_app: bool) -> Section:
-    """Return all rows as a table; without `with_app` its first column is empty."""
+    """Return all rows as a table; unless `with_app`, its first column is empty."""
     header = ("App", "What a release needs", "Result", "Detail")
-    cells: list[tuple[str, ...]] = []
+    lines: list[tuple[str, ...]] = []
     for report in reports:
-        package = report.package if with_app else ""
+        package = ""
+        if with_app:
+            package = report.package
         for row in report.rows:
             result = capitalised(row.result)
-            cells.append((package, row.what, result, row.detail))
-    return Section("Setup", header, tuple(cells))
+            lines.append((package, row.what, result, row.detail))
+    return Section("Setup", header, tuple(lines))
 
 
 def _without_login(job: CheckJob, error: CredentialsError) -> list[Row]:
-    """Return the rows of an app where the login failed."""
+    """Return the rows of an app after a failed login."""
     why = "The login failed."
     return [
         Row(LOGIN, "missing", error.what),
@@ -257,10 +267,12 @@ def _without_login(job: CheckJob, error: CredentialsError) -> list[Row]:
 
 
 def _check(job: CheckJob, context: Context) -> list[Row]:
-    """Return what is known of one app. Raises CredentialsError where the login itself fails, and
-    ApiError for a refusal that is not about the setup.
+    """Return the rows of one app. Raises CredentialsError if the login itself fails, and ApiError
+    for a refusal that is not about the setup.
     """
-    track = job.tracks[0].text if job.tracks else STANDARD[0]
+    track = STANDARD[0]
+    if job.tracks:
+        track = job.tracks[0].text
     try:
         review.listed(context, job.package, track)
     except ApiError as refusal:
@@ -283,9 +295,11 @@ def _check(job: CheckJob, context: Context) -> list[Row]:
 
 
 def _refused(job: CheckJob, refusal: ApiError, why: str) -> list[Row]:
-    """Return the rows of the API, the app and the permission to see it, where the first request is
-    refused. `why` is said of what could not be checked. Raises ApiError for a refusal that is not
-    about the setup.
+    """Return the rows of the API, the app and the permission to see it, if the first request was
+    refused.
+
+    `why` is the detail of the rows that could not be checked. Raises ApiError for a refusal that is
+    not about the setup.
     """
     app = f"App {job.package}"
     known = find(refusal)
@@ -299,7 +313,7 @@ def _refused(job: CheckJob, refusal: ApiError, why: str) -> list[Row]:
         detail = f"{_words(refusal)} Invite the account, and {_GRANT}."
         return [_answers(), _unchecked(app, why), Row(VIEW_APP, "missing", detail)]
     if known.permission:
-        # The others are about the login's Google Cloud project, or about its scopes.
+        # It is about the Google Cloud project or the scopes of the login.
         detail = _advice(refusal)
         if known.code == "api-disabled":
             detail = f"{_words(refusal)} It then takes a few minutes."
@@ -312,6 +326,7 @@ def _refused(job: CheckJob, refusal: ApiError, why: str) -> list[Row]:
 
 
 def _login(job: CheckJob) -> Row:
+    """Return the row of a login that was accepted."""
     if job.rehearsal:
         return _unchecked(LOGIN, "A rehearsal uses the emulator's own credentials.")
     return Row(LOGIN, "ok", "Google gave an access token, and the service accepted it.")
@@ -327,15 +342,18 @@ def _unchecked(what: str, why: str) -> Row:
 
 def _advice(refusal: ApiError) -> str:
     """Return Google's words, and what to do."""
-    return f"{_words(refusal)} {explained(refusal).hint}"
+    hint = explained(refusal).hint
+    return f"{_words(refusal)} {hint}"
 
 
 def _words(refusal: ApiError) -> str:
-    return sentence(f"Google Play says: {refusal.message or refusal.what}")
+    """Return Google's words as a sentence."""
+    words = refusal.message or refusal.what
+    return sentence(f"Google Play says: {words}")
 
 
 def _rest_unchecked(job: CheckJob, why: str) -> list[Row]:
-    """Return the rows of everything that needs a login to the app."""
+    """Return the rows of everything that is checked after the first request, as unchecked."""
     rows = _edit_unchecked(job, why)
     rows += _granted_at_the_commit(job)
     if job.limits:
@@ -344,17 +362,19 @@ def _rest_unchecked(job: CheckJob, why: str) -> list[Row]:
 
 
 def _edit_unchecked(job: CheckJob, why: str) -> list[Row]:
-    """Return the rows of what only an edit shows."""
+    """Return the rows of what only an edit shows, as unchecked."""
     rows = [_unchecked(EDIT, why), _unchecked(VALIDATION, why)]
     rows += _tracks_unchecked(job, why)
     return rows
 
 
 def _tracks_unchecked(job: CheckJob, why: str) -> list[Row]:
+    """Return the rows of the job's own tracks, as unchecked."""
     return [_unchecked(_row_of(track), why) for track in _custom_tracks(job)]
 
 
 def _row_of(track: TrackName) -> str:
+    """Return the heading of a track's row."""
     return f"Track {track.text}"
 
 
@@ -364,7 +384,7 @@ def _custom_tracks(job: CheckJob) -> list[TrackName]:
 
 
 def _granted_at_the_commit(job: CheckJob) -> list[Row]:
-    """Return the permissions that no answer before a commit tells of."""
+    """Return the rows of the permissions that only a commit shows, as unchecked."""
     when = "Not known before a release is committed"
     testing: list[str] = []
     production: list[str] = []
@@ -391,14 +411,16 @@ def _granted_at_the_commit(job: CheckJob) -> list[Row]:
 
 
 def _in_an_edit(job: CheckJob, context: Context) -> list[Row]:
-    """Return what can be learnt in an edit, which is deleted again."""
+    """Return the rows about an edit, and about the permissions that only its commit would show."""
     rows = _of_edit(job, context)
     rows += _granted_at_the_commit(job)
     return rows
 
 
 def _of_edit(job: CheckJob, context: Context) -> list[Row]:
-    """Return the rows of an edit: that one can be opened, its validation, the tracks in it."""
+    """Open an edit and delete it again. Return the rows about it: whether it can be opened, its
+    validation, the tracks in it.
+    """
     if not job.may_open:
         return _edit_unchecked(job, "`dry-run: true` opens no edit.")
     kept = unfinished(job.package, context)
@@ -429,15 +451,16 @@ def _no_edit(job: CheckJob, refusal: ApiError) -> list[Row]:
 
 
 def _names_of_rights(job: CheckJob) -> str:
-    """Return the permissions to release to the job's tracks, any of them without tracks."""
+    """Return the permissions to release to the job's tracks; if it has none, either will do."""
     needed = [row.what for row in _granted_at_the_commit(job)]
     names = [f"“{name}”" for name in needed if name in (TO_TESTING, TO_PRODUCTION)]
-    joint = " and " if job.tracks else " or "
-    return joint.join(names)
+    if job.tracks:
+        return " and ".join(names)
+    return " or ".join(names)
 
 
 def _read(job: CheckJob, edit: Edit) -> list[Row]:
-    """Return the validation of an edit, and which of the job's tracks the app has."""
+    """Return the rows of the validation of an edit, and of the tracks that not every app has."""
     rows = [_validated(edit)]
     custom_tracks = _custom_tracks(job)
     if not custom_tracks:
@@ -464,19 +487,21 @@ def _about_missing(track: str, tracks_of_app: Collection[str]) -> str:
 
 
 def _validated(edit: Edit) -> Row:
-    """Return what Google Play says of an edit like the live app. What it refuses here it would
-    refuse at the commit of a release as well.
+    """Return the row of the validation of an edit without changes. What Google Play refuses here,
+    it would also refuse at the commit of a release.
     """
     try:
         edit.validate()
     except ApiError as refusal:
-        result: Result = "missing" if find(refusal).permission else "look at this"
+        result: Result = "look at this"
+        if find(refusal).permission:
+            result = "missing"
         return Row(VALIDATION, result, _advice(refusal))
     return Row(VALIDATION, "ok", "Google Play has no objection.")
 
 
 def _vitals(job: CheckJob, context: Context) -> Row:
-    """Return whether the Reporting API answers. It is asked last, since a release does without."""
+    """Return the row of the Reporting API, which only a rollout with a gate needs."""
     try:
         gate.look(context, job.package, job.limits[0].metric)
     except ApiError as refusal:
@@ -487,9 +512,8 @@ def _vitals(job: CheckJob, context: Context) -> Row:
         if known.permission or refusal.status == 403:
             needed = f"“{VIEW_APP}” and “{gate.VIEW_QUALITY}”"
             return Row(VITALS, "missing", f"The account needs {needed}: {_GRANT}.")
-        return _unchecked(
-            VITALS, sentence(f"Google says: {refusal.message or refusal.what}")
-        )
+        words = refusal.message or refusal.what
+        return _unchecked(VITALS, sentence(f"Google says: {words}"))
     except (TemporaryError, ServiceError) as error:
         return _unchecked(VITALS, error.what)
     return Row(VITALS, "ok", "The Reporting API answers, for `halt-above`.")

@@ -1,8 +1,8 @@
-"""The values of Google Play's tracks: the name of a track, and the releases on it.
+"""Represent what an edit of Google Play has: tracks, their releases, artifacts and images.
 
 A release keeps the JSON that Google Play answered: an update replaces all releases of a track, so
 what this program does not know, and what has an unusual form, has to go back just as it came. The
-JSON is read here, and nowhere else (the resource `edits.tracks` of androidpublisher.v3).
+JSON is read here and nowhere else (resource `edits.tracks` of androidpublisher.v3).
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from uploader.files.android.notes import normalised
 Notes: TypeAlias = tuple[tuple[str, str], ...]
 """Release notes: a language and a text each."""
 Status = Literal["", "draft", "inProgress", "halted", "completed"]
-"""The status of a release, empty where Google Play gives none. A status that Google may add later
-comes as it is, and is none of these."""
+"""The status of a release, empty if Google Play gives none. A status that Google adds later is kept
+as it is, although it is none of these."""
 STAGED: Final[frozenset[Status]] = frozenset({"inProgress", "halted"})
 SERVED: Final[frozenset[Status]] = frozenset({"inProgress", "completed"})
 REST_OF_WORLD = "rest-of-world"
 SAME_SHARE = 1e-6
-"""Shares of users that differ by less are the same: Google Play may keep them with fewer digits."""
+"""Shares of users that differ by less are the same: Google Play may round them."""
 _PROMOTED = ("name", "releaseNotes", "inAppUpdatePriority")
 _KEPT = (*_PROMOTED, "countryTargeting")
 _STATUS_AND_FRACTION = ("status", "userFraction")
@@ -66,16 +66,10 @@ class Release:
 
     @classmethod
     def from_json(cls, entry: Mapping[str, Any]) -> Release:
-        """Read a release of an answer. Raises ProtocolError where a field that decisions depend on
+        """Read a release from a response. Raises ProtocolError if a field that decisions depend on
         (version codes, user fraction, status, name) is not in the documented form.
         """
-        documented = [
-            _are_version_codes(entry.get("versionCodes") or []),
-            _is_fraction(entry.get("userFraction")),
-            _is_text(entry.get("status")),
-            _is_text(entry.get("name")),
-        ]
-        if not all(documented):
+        if not _is_documented(entry):
             raise ProtocolError(
                 "Google Play returned a release in an undocumented format."
             )
@@ -88,7 +82,7 @@ class Release:
         status: str = "",
         user_fraction: float | None = None,
     ) -> Release:
-        """Make a release of its version codes; without a status it has none."""
+        """Make a release of version codes; the other fields are left out unless they are given."""
         release = cls().with_version_codes(version_codes)
         if status:
             release = release.with_status(status)
@@ -102,27 +96,29 @@ class Release:
 
     @cached_property
     def version_codes(self) -> tuple[str, ...]:
-        """The version codes, as Google Play writes them."""
-        return tuple(map(str, self.json.get("versionCodes") or ()))
+        """The version codes as decimal numbers, in Google Play's order, which has no meaning."""
+        codes = self.json.get("versionCodes") or ()
+        return tuple(map(str, codes))
 
     @property
     def highest_version_code(self) -> int:
-        """The highest version code, -1 where there is none."""
+        """The highest version code, -1 if there is none."""
         return highest_of(self.version_codes)
 
     @property
     def status(self) -> Status:
-        """The status; empty where Google Play gives none."""
-        return cast(Status, self.json.get("status") or "")
+        """The status; empty if Google Play gives none."""
+        status = self.json.get("status") or ""
+        return cast(Status, status)
 
     @property
     def user_fraction(self) -> float | None:
-        """The share of users, from 0 to 1, who get a staged release; None where it says nothing."""
+        """The share of users, from 0 to 1, who get a staged release; None if it has none."""
         return cast("float | None", self.json.get("userFraction"))
 
     @property
     def name(self) -> str:
-        """The name; empty where it has none."""
+        """The name; empty if it has none."""
         return str(self.json.get("name") or "")
 
     @property
@@ -135,12 +131,13 @@ class Release:
         for entry in entries:
             if isinstance(entry, Mapping):
                 language = str(entry.get("language", ""))
-                notes.append((language, str(entry.get("text", ""))))
+                text = str(entry.get("text", ""))
+                notes.append((language, text))
         return tuple(notes)
 
     @property
     def states_notes(self) -> bool:
-        """Whether the release says something about its notes, be it that there are none."""
+        """Whether the release has the field for notes, even if it is empty."""
         return "releaseNotes" in self.json
 
     @property
@@ -150,7 +147,7 @@ class Release:
 
     @property
     def priority(self) -> int:
-        """The in-app update priority; zero is what an absent one means."""
+        """The in-app update priority, zero if it is left out."""
         priority = self.json.get("inAppUpdatePriority")
         if not isinstance(priority, int):
             return 0
@@ -158,8 +155,8 @@ class Release:
 
     @property
     def countries(self) -> tuple[str, ...]:
-        """The countries that the release is for, as the input `countries` has them; none where it
-        is not limited, or says so in another form than the documented one.
+        """The countries that the release is for, as the input `countries` names them. Empty if it
+        is not limited to countries, or not in the documented form.
         """
         targeting = self.json.get("countryTargeting")
         if not isinstance(targeting, Mapping):
@@ -174,17 +171,15 @@ class Release:
 
     @property
     def targets_countries(self) -> bool:
-        """Whether the release says something about countries, in whatever form."""
+        """Whether the release is limited to countries, in whatever form."""
         return bool(self.json.get("countryTargeting"))
 
     def has_same_versions(self, other: Release) -> bool:
-        """Return whether both have the same version codes, and so are the same release."""
+        """Return whether both have the same version codes, which makes them the same release."""
         return self.has_versions(other.version_codes)
 
     def has_versions(self, version_codes: Iterable[str]) -> bool:
-        """Return whether the release has exactly these version codes; their order has no
-        meaning.
-        """
+        """Return whether the release has exactly these version codes, in any order."""
         return set(self.version_codes) == set(version_codes)
 
     def has_any_of(self, version_codes: Iterable[str]) -> bool:
@@ -192,12 +187,12 @@ class Release:
         return not set(self.version_codes).isdisjoint(version_codes)
 
     def has_same_reach(self, other: Release) -> bool:
-        """Return whether both have the same status, and are for the same share of users."""
+        """Return whether both have the same status and the same share of users."""
         same_share = is_same_share(self.user_fraction, other.user_fraction)
         return self.status == other.status and same_share
 
     def covers(self, other: Release) -> bool:
-        """Return whether every version of `other`, which has one at least, goes on in this one."""
+        """Return whether this release has every version code of `other`, which has at least one."""
         if not other.version_codes:
             return False
         return set(other.version_codes) <= set(self.version_codes)
@@ -236,55 +231,58 @@ class Release:
     def with_countries(self, countries: Collection[str]) -> Release:
         """Return the release for these countries, as the input `countries` has them."""
         named = [country for country in countries if country != REST_OF_WORLD]
-        rest = REST_OF_WORLD in countries
-        return self._with(
-            "countryTargeting", {"countries": named, "includeRestOfWorld": rest}
-        )
+        targeting = {
+            "countries": named,
+            "includeRestOfWorld": REST_OF_WORLD in countries,
+        }
+        return self._with("countryTargeting", targeting)
 
     def with_status_and_fraction_of(self, other: Release) -> Release:
-        """Return the release with the status and the user fraction of another one, as far as that
-        has them.
+        """Return the release with the status and the user fraction of another one; one that the
+        other does not have is left out.
         """
         fields = dict(self.json)
         for name in _STATUS_AND_FRACTION:
             fields.pop(name, None)
-        return Release({**fields, **other.part(_STATUS_AND_FRACTION)})
+        fields |= other.part(_STATUS_AND_FRACTION)
+        return Release(fields)
 
     def with_fields_of(self, other: Release) -> Release:
         """Return the release with every field that `other` has."""
         return Release({**self.json, **other.json})
 
     def kept_fields(self) -> Release:
-        """Return what a release that is on a track already keeps, unless something else is given
-        for it: name, notes, priority and countries.
+        """Return the fields that a release on a track keeps unless a job gives others: name, notes,
+        priority and countries.
         """
-        return self._part(_KEPT)
+        return Release(self.part(_KEPT))
 
     def promoted_fields(self) -> Release:
-        """Return what a promotion takes beside the version codes: name, notes and priority."""
-        return self._part(_PROMOTED)
+        """Return the fields that a promotion takes beside the version codes: name, notes and
+        priority.
+        """
+        return Release(self.part(_PROMOTED))
 
     def comparable(self) -> dict[str, Any]:
-        """Return the fields that are not null, in a form in which two spellings of the same value
+        """Return the fields that are not null, in a form in which two ways to write the same value
         are equal.
         """
         fields = {name: value for name, value in self.json.items() if value is not None}
         if "versionCodes" in fields:
             fields["versionCodes"] = set(self.version_codes)
         if "releaseNotes" in fields:
-            fields["releaseNotes"] = {
-                (language, normalised(text)) for language, text in self.notes
-            }
+            notes = {(language, normalised(text)) for language, text in self.notes}
+            fields["releaseNotes"] = notes
         targeting = fields.get("countryTargeting")
         if isinstance(targeting, Mapping) and targeting.keys() <= _COUNTRY_TARGETING:
             fields["countryTargeting"] = set(self.countries)
         return fields
 
     def has_all_of(self, wanted: Release) -> bool:
-        """Return whether the release has every field of another one as that has it.
+        """Return whether the release has every field of another one, with the same value.
 
-        It may have more: Google Play adds to a release by itself. An in-app update priority that is
-        left out is zero.
+        It may have more fields: Google Play adds to a release by itself. An in-app update priority
+        that is left out is zero.
         """
         fields = {"inAppUpdatePriority": 0, **self.comparable()}
         for name, value in wanted.comparable().items():
@@ -299,13 +297,11 @@ class Release:
         return True
 
     def part(self, fields: Iterable[str]) -> dict[str, Any]:
-        """Return the JSON of these fields, without those that the release does not have."""
+        """Return the JSON of those of the fields that the release has."""
         return {name: self.json[name] for name in fields if name in self.json}
 
-    def _part(self, fields: Iterable[str]) -> Release:
-        return Release(self.part(fields))
-
     def _with(self, name: str, value: object) -> Release:
+        """Return the release with another value of one field."""
         return Release({**self.json, name: value})
 
 
@@ -318,7 +314,7 @@ ArtifactKind: TypeAlias = Literal["bundles", "apks"]
 class ListedArtifact:
     """A bundle or an APK that an edit has. `json` is its entry in Google Play's list.
 
-    `sha256` is the digest of its bytes in lower-case hex, empty where Google Play states none.
+    `sha256` is the digest of its bytes in lower-case hex, empty if Google Play states none.
     """
 
     version_code: int
@@ -340,10 +336,9 @@ class ListedArtifact:
 
 @dataclass(frozen=True)
 class ListedImage:
-    """An image of a store listing. `json` is what Google Play says of it.
+    """An image of a store listing. `json` is its entry in Google Play's list.
 
-    `id` is empty where it has none, `sha256` (lower-case hex) where Google Play states none, and
-    `url` where it names no address.
+    `sha256` is in lower-case hex. A text that Google Play does not give is empty.
     """
 
     id: str
@@ -353,15 +348,16 @@ class ListedImage:
 
     @classmethod
     def from_json(cls, entry: Mapping[str, Any]) -> ListedImage:
-        """Read an entry of a list, or the answer to an upload."""
-        name = str(entry.get("id") or "")
+        """Read an entry of a list, or of the response to an upload."""
+        image_id = str(entry.get("id") or "")
         url = str(entry.get("url") or "")
-        return cls(name, _stated_sha256(entry), url, entry)
+        return cls(image_id, _stated_sha256(entry), url, entry)
 
 
 def _stated_sha256(entry: Mapping[str, Any]) -> str:
-    """Return the digest that Google Play states, in lower case; empty where it states none."""
-    return str(entry.get("sha256", "")).lower()
+    """Return the digest that Google Play states, in lower case; empty if it states none."""
+    digest = str(entry.get("sha256", ""))
+    return digest.lower()
 
 
 @dataclass(frozen=True)
@@ -373,9 +369,9 @@ class Track:
 
 
 def is_same_share(share: float | None, other: float | None) -> bool:
-    """Return whether two shares of users are the same, as far as Google Play keeps their digits.
+    """Return whether two shares of users are the same, apart from rounding.
 
-    A share that is not known is the same only as another one that is not known.
+    An unknown share (None) is the same as another unknown one alone.
     """
     if share is None or other is None:
         return share is other
@@ -383,7 +379,7 @@ def is_same_share(share: float | None, other: float | None) -> bool:
 
 
 def is_smaller_share(share: float, other: float) -> bool:
-    """Return whether a share of users is smaller than another one, and not the same."""
+    """Return whether a share of users is smaller than another one by more than rounding."""
     return share < other and not is_same_share(share, other)
 
 
@@ -393,7 +389,7 @@ def having_status(releases: Iterable[Release], *statuses: Status) -> list[Releas
 
 
 def find_same_versions(releases: Iterable[Release], wanted: Release) -> Release | None:
-    """Return the first release with just the version codes of another one; None where none has."""
+    """Return the first release with exactly the version codes of another one; None if none has."""
     for release in releases:
         if release.has_same_versions(wanted):
             return release
@@ -401,7 +397,7 @@ def find_same_versions(releases: Iterable[Release], wanted: Release) -> Release 
 
 
 def all_version_codes(releases: Iterable[Release]) -> list[str]:
-    """Return the version codes of all releases, one release after the other."""
+    """Return the version codes of all releases, with repetitions."""
     version_codes: list[str] = []
     for release in releases:
         version_codes += release.version_codes
@@ -409,23 +405,23 @@ def all_version_codes(releases: Iterable[Release]) -> list[str]:
 
 
 class HasVersionCodes(Protocol):
-    """A release, in whichever list of Google Play's it is."""
+    """A release in any of Google Play's lists."""
 
     @property
     def highest_version_code(self) -> int:
-        """The highest version code, -1 where there is none."""
+        """The highest version code, -1 if there is none."""
 
 
 AnyRelease = TypeVar("AnyRelease", bound=HasVersionCodes)
 
 
 def newest(releases: Iterable[AnyRelease]) -> AnyRelease:
-    """Return the release with the highest version code, of at least one."""
+    """Return the release with the highest version code. There has to be at least one release."""
     return max(releases, key=lambda release: release.highest_version_code)
 
 
 def highest_of(version_codes: Iterable[str]) -> int:
-    """Return the highest of these version codes, -1 where there is none."""
+    """Return the highest of these version codes as a number, -1 if there is none."""
     return max(map(int, version_codes), default=-1)
 
 
@@ -433,6 +429,15 @@ def version_code_outputs(version_codes: Sequence[str]) -> dict[str, str]:
     """Return the outputs `version-code`, the highest, and `version-codes`, all in this order."""
     highest = max(version_codes, key=int, default="")
     return {"version-code": highest, "version-codes": ",".join(version_codes)}
+
+
+def _is_documented(entry: Mapping[str, Any]) -> bool:
+    """Return whether the fields that decisions depend on are in the documented form."""
+    if not _are_version_codes(entry.get("versionCodes") or []):
+        return False
+    if not _is_fraction(entry.get("userFraction")):
+        return False
+    return _is_text(entry.get("status")) and _is_text(entry.get("name"))
 
 
 def _are_version_codes(value: object) -> bool:
@@ -450,20 +455,20 @@ def _is_version_code(value: object) -> bool:
 def _is_fraction(value: object) -> bool:
     if value is None:
         return True
-    if isinstance(value, bool):  # which is a whole number to Python
+    if isinstance(value, bool):  # an int to Python
         return False
     return isinstance(value, int | float) and 0 <= value <= 1
 
 
 def _is_text(value: object) -> bool:
+    """Return whether a field is text, or left out."""
     return value is None or isinstance(value, str)
 
 
 def last_completed(live: Sequence[Release]) -> tuple[str, ...]:
-    """The version codes of the newest release that everybody has; none where there is no such
-    release.
+    """Return the version codes of the newest completed release, none if there is none.
 
-    Those of a staged one are not: to retain them would hand them to everybody.
+    A staged release does not count: whoever retains its versions would give them to all users.
     """
     completed = having_status(live, "completed")
     if not completed:
