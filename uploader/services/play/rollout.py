@@ -1,11 +1,11 @@
-"""The target `play-rollout`: takes the release in progress one step further, holds it, or halts it;
-made for schedules.
+"""The target `play-rollout`: take the release in progress one step further, hold it, or halt it.
 
-A run looks once and makes one step at most. What the step is, is decided (`decide`) inside the
-edit, from what the track holds there, and again in every edit that replaces one. A share never
-falls, and what was halted, by whomever, is never resumed. That a step was made since the first
-look, by this job or by another, shows in the release itself: then this run makes none. The journal
-has the first look of a run that was killed, and why it halted, so the run after it knows as well.
+It is made for schedules: a run looks once and makes one step at most. `decide` chooses the step
+inside the edit, from what the track holds there, and does so again in every edit that replaces a
+lost one. A share never falls, and a halted release is never resumed, whoever halted it. If this job
+or another one has made a step since the first look, that shows in the release itself, and the run
+makes no step. The journal keeps the first look of a run that is killed, and why it was to halt the
+release, for the run after it.
 """
 
 from __future__ import annotations
@@ -71,17 +71,17 @@ from uploader.services.play.summary_facts import PLANNED, section
 from uploader.services.play.tracks import current_releases
 from uploader.text import capitalised
 
-_SIGNALS = (
-    Interrupted,
-    Stopped,
-)  # which end the work that they reach, and tell nothing else
+# They end the work that they reach, and say nothing about it.
+_SIGNALS = (Interrupted, Stopped)
 Kind = Literal["stepped", "completed", "held", "halted", "nothing"]
 
 
 @dataclass(frozen=True)
 class RolloutJob:
-    """One look at a rollout: the shares that it goes through, ascending, and the gate before each
-    step.
+    """One look at a rollout.
+
+    `shares` are the shares of users that the rollout goes through, in ascending order. `gate` is
+    judged before each step.
     """
 
     release: ReleaseJob
@@ -91,13 +91,13 @@ class RolloutJob:
 
 @dataclass(frozen=True)
 class Decision:
-    """What a run decides after looking. `release` is what the release becomes, None where it stays
-    as it is.
+    """The decision of a run, and why.
 
-    `trouble` ends the run as an error does. `made` is the release that is live by a commit of this
-    job whose response was lost. `in_doubt` says that it went further since, so that nobody knows
-    whether that commit happened. `brief` is `why` in a few words, where the release is named before
-    them. `by_hand` says that a person has to send the step for review.
+    `release` is the release as it is to be, None if it stays as it is. `trouble` ends the run as an
+    error does. `made` is the release that is live by a commit of this job whose response was lost.
+    `in_doubt` says that the release has gone further since, so it is not known whether that commit
+    happened. `brief` is `why` in a few words, for a heading that names the release before them.
+    `by_hand` says that a person has to send the step for review.
     """
 
     kind: Kind
@@ -112,12 +112,12 @@ class Decision:
 
 @dataclass(frozen=True)
 class EarlierWork:
-    """What a job has made of the rollout before its present look.
+    """What this job, or somebody else, has made of the rollout before the present look.
 
-    `step` is the release where it has reached more users since the first look, and `ours` says that
-    it can be the step that this job sent, whose answer was lost. `halt` is the release where it is
-    halted as this job was to halt it, and `halting` why. `in_doubt` says that the answer to a
-    commit of this job was lost.
+    `step` is the release if it has reached more users since the first look, and `ours` says that
+    this may be the step that this job sent and whose response was lost. `halt` is the release if it
+    is halted as this job was to halt it, and `halting` says why. `in_doubt` says that the response
+    to a commit of this job was lost.
     """
 
     step: Release | None = None
@@ -129,7 +129,7 @@ class EarlierWork:
 
 @dataclass(frozen=True)
 class FirstLook:
-    """The release in progress as the first edit of a job had it: a step since then shows in it."""
+    """The release in progress as the first edit of the job had it, to notice a step since then."""
 
     version_codes: tuple[str, ...]
     share: float
@@ -137,9 +137,9 @@ class FirstLook:
 
 @dataclass
 class LookAhead:
-    """What is known of a rollout without an edit.
+    """What can be learnt about a rollout without an edit.
 
-    `reviews` are the releases of the track with the states of their reviews, or why these are not
+    `reviews` are the releases of the track with the states of their reviews, or why they are not
     known. `measured` is what `gate.measure` returns.
     """
 
@@ -148,17 +148,18 @@ class LookAhead:
 
 
 def recalled_look(text: str) -> FirstLook | None:
-    """The first look of a killed run that `text` holds; what can't be read is none."""
+    """Read the first look of a killed run from its note; None if the note can't be read."""
     try:
         codes, share, *_ = json.loads(text)
-        return FirstLook(tuple(map(str, codes)), float(share))
+        version_codes = tuple(map(str, codes))
+        return FirstLook(version_codes, float(share))
     except (ValueError, TypeError, OverflowError, RecursionError):
         return None
 
 
 def recalled_halt(text: str) -> str:
-    """Why the killed run, whose first look `text` holds, was about to halt the release; empty where
-    it was not.
+    """Read from the note of a killed run why it was about to halt the release; empty if it was
+    not.
     """
     with suppress(ValueError, TypeError, RecursionError):
         _, _, why = json.loads(text)
@@ -167,7 +168,7 @@ def recalled_halt(text: str) -> str:
 
 
 def halt_made(edit: ReleaseEdit, track: str, releases: Releases) -> Release | None:
-    """The release that the edit before this one was to halt, if it is halted."""
+    """Return the release that the edit before this one was to halt, if it is halted."""
     before = edit.record.before.get(track, ())
     wrote = edit.record.wrote.get(track, ())
     for halted in having_status(wrote, "halted"):
@@ -180,7 +181,7 @@ def halt_made(edit: ReleaseEdit, track: str, releases: Releases) -> Release | No
 
 
 def step_since(first: FirstLook, releases: Releases) -> Release | None:
-    """The release of the first look, if it has reached more users since."""
+    """Return the release of the first look, if it has reached more users since."""
     for release in releases:
         if not release.has_versions(first.version_codes):
             continue
@@ -193,7 +194,7 @@ def step_since(first: FirstLook, releases: Releases) -> Release | None:
 
 
 def prepare(inputs: RolloutInputs, files: Artifacts) -> Prepared:
-    """Checks the inputs. Raises InputError with every problem."""
+    """Check the inputs. Raises InputError with every problem."""
     problems = Problems()
     package = _check(inputs, files, problems)
     problems.raise_if_any()
@@ -207,24 +208,23 @@ def prepare(inputs: RolloutInputs, files: Artifacts) -> Prepared:
         cancel_review=inputs.changes_in_review == "cancel",
         lasting_state=inputs.lasting_state,
     )
-    held_to = gate.Gate(
+    rules = gate.Gate(
         inputs.halt_above,
-        inputs.gate == "halt",
-        inputs.gate_min_users,
-        inputs.gate_period,
-        inputs.gate_max_age,
+        halts=inputs.gate == "halt",
+        min_users=inputs.gate_min_users,
+        days=inputs.gate_period,
+        max_age=inputs.gate_max_age,
     )
-    job = RolloutJob(release, inputs.rollout_steps, held_to)
+    job = RolloutJob(release, inputs.rollout_steps, rules)
     scopes = [SCOPE]
-    if held_to.limits:
+    if rules.limits:
         scopes.append(gate.SCOPE)
-    unsettled = partial(perhaps_committed, (release,))
     return Prepared(
         _steps(job),
         tuple(scopes),
         partial(flow, job),
         apps={package: ()},
-        unsettled=unsettled,
+        unsettled=partial(perhaps_committed, (release,)),
     )
 
 
@@ -269,7 +269,7 @@ def _check(inputs: RolloutInputs, files: Artifacts, problems: Problems) -> str:
 
 
 def _steps(job: RolloutJob) -> tuple[str, ...]:
-    """Return what a run does, a step a line."""
+    """Return the plan of a run, one step per line."""
     release = job.release
     steps = [
         f"open an edit for {release.package}",
@@ -290,7 +290,7 @@ def _steps(job: RolloutJob) -> tuple[str, ...]:
 
 
 def in_progress(releases: Iterable[Release]) -> Release | None:
-    """The release that is being rolled out."""
+    """Return the release that is being rolled out, the first of several; None if there is none."""
     rollouts = having_status(releases, "inProgress")
     if not rollouts:
         return None
@@ -298,8 +298,8 @@ def in_progress(releases: Iterable[Release]) -> Release | None:
 
 
 def require_one(track: str, releases: Releases) -> None:
-    """Raises ReleaseRefused where several are being rolled out: nobody has said which one is
-    meant.
+    """Refuse a track on which several releases are in progress: nobody has said which one to take
+    further.
     """
     rollouts = having_status(releases, "inProgress")
     if len(rollouts) > 1:
@@ -316,8 +316,9 @@ def require_one(track: str, releases: Releases) -> None:
 def decide(
     job: RolloutJob, live: Releases, state: str | None, judgement: gate.Judgement
 ) -> Decision:
-    """What is to be done about what is live, by the state of the review (None where it could not be
-    looked up): a step, nothing, to hold still, or to halt.
+    """Decide what to do about the live releases of a track: a step, nothing, a hold or a halt.
+
+    `state` is the state of the review, None if it could not be looked up.
     """
     release = in_progress(live)
     if release is None:
@@ -327,25 +328,31 @@ def decide(
         return Decision(
             "halted", judgement.why, halted, trouble="halted", brief=judgement.brief
         )
-    unreviewed = _decide_by_review(release, state)
-    if unreviewed:
-        return unreviewed
+    held_by_review = _decide_by_review(release, state)
+    if held_by_review:
+        return held_by_review
     if judgement.ruling != "pass" and job.gate.halts:
-        name = release_words.named(release)
-        share = release_words.share(release)
-        stays = f"{name} stays at {share}" if share else f"{name} stays as it is"
-        return Decision("held", f"{stays}: {judgement.why}", brief=judgement.brief)
+        return _hold_by_gate(release, judgement)
     if release.user_fraction is None:
         why = f"Google Play does not say how many users {_version(release)} is for"
-        return Decision(
-            "held", why, brief="Google Play does not say how many users it is for"
-        )
+        brief = "Google Play does not say how many users it is for"
+        return Decision("held", why, brief=brief)
     return _decide_next_step(job, release, release.user_fraction)
 
 
+def _hold_by_gate(release: Release, judgement: gate.Judgement) -> Decision:
+    """Hold a release that the gate does not let pass."""
+    name = release_words.named(release)
+    share = release_words.share(release)
+    stays = f"{name} stays as it is"
+    if share:
+        stays = f"{name} stays at {share}"
+    return Decision("held", f"{stays}: {judgement.why}", brief=judgement.brief)
+
+
 def _decide_without_rollout(live: Releases) -> Decision:
-    """Return what is to be said of a track without a release in progress: trouble for one that is
-    halted, unless everybody has got a later one since.
+    """Decide about a track without a release in progress: a halted release is trouble, unless
+    everybody has received a later one since.
     """
     latest = -1
     for release in having_status(live, "completed"):
@@ -357,7 +364,7 @@ def _decide_without_rollout(live: Releases) -> Decision:
 
 
 def _decide_by_review(release: Release, state: str | None) -> Decision | None:
-    """Return why a release is held that the review has not let through; None where it has."""
+    """Hold a release that is not published yet; return None for one that is."""
     name = _version(release)
     if state == review.PUBLISHED:
         return None
@@ -371,17 +378,19 @@ def _decide_by_review(release: Release, state: str | None) -> Decision | None:
 
 
 def _decide_next_step(job: RolloutJob, release: Release, share: float) -> Decision:
-    """Return the step to the smallest share that is larger than the one that the release has."""
+    """Decide on the step to the smallest share that is larger than `share`, which the release
+    has.
+    """
     name = release_words.named(release)
-    larger = [step for step in job.shares if is_smaller_share(share, step)]
-    if not larger:
+    larger_shares = [step for step in job.shares if is_smaller_share(share, step)]
+    if not larger_shares:
         why = f"{_version(release)} has reached the last of `rollout-steps`"
         return Decision("nothing", why)
-    following = larger[0]
+    next_share = larger_shares[0]
     before = release_words.share(release)
-    if following < 1:
-        step = release.with_user_fraction(following)
-        why = f"{name} goes from {before} to {following * 100:g} %"
+    if next_share < 1:
+        step = release.with_user_fraction(next_share)
+        why = f"{name} goes from {before} to {next_share * 100:g} %"
         return Decision("stepped", why, step)
     if release.targets_countries:
         what = (
@@ -395,22 +404,23 @@ def _decide_next_step(job: RolloutJob, release: Release, share: float) -> Decisi
 
 
 def _share_of_all(release: Release) -> float:
-    """Return the share of users who get a release: all where it names none."""
+    """Return the share of users who get a release; 1 if it names none."""
     if release.user_fraction is None:
         return 1.0
     return release.user_fraction
 
 
 def _version(release: Release) -> str:
-    """A release by its name, its version codes and its share: `1.4.2 (42) at 5 %`."""
+    """Return the name, the version codes and the share of a release: `1.4.2 (42) at 5 %`."""
+    name = release_words.named(release)
     share = release_words.share(release)
     if share:
-        return f"{release_words.named(release)} at {share}"
-    return release_words.named(release)
+        return f"{name} at {share}"
+    return name
 
 
 def flow(job: RolloutJob, context: Context) -> Outcome:
-    """One look, and at most one step; every refusal leaves with its cause and its remedy."""
+    """Look once, and make at most one step. Refusals are raised with their cause and remedy."""
     rollout = Rollout(job, context)
     try:
         return in_an_edit(rollout.begin(), rollout.work)
@@ -429,20 +439,22 @@ class Rollout:
         self._job = job.release
         self._track = job.release.tracks[0]
         self._first: FirstLook | None = None
-        self._edit: ReleaseEdit | None = None  # in which it is decided
-        # the release as this run wrote it last; None in a run after a kill
+        # the edit in which the run works
+        self._edit: ReleaseEdit | None = None
+        # the release as this run wrote it last; None before that, also in a run after a kill
         self._sent: Release | None = None
-        self._halting = ""  # why it has to be halted, until it is
+        # why the release has to be halted; empty once it is
+        self._halting = ""
         # what was looked up while the first edit was opened, or why that failed
         self._ahead: LookAhead | UploaderError | None = None
 
     def begin(self) -> ReleaseEdit:
-        """Open the edit and read its track, and look at the same time at what does not need an
+        """Open the edit and read its track, and at the same time look at what does not need an
         edit.
 
-        Only a signal, or what keeps the edit from being opened, is raised here. What else goes
-        wrong is raised by `work`, which asks again or may need no answer, and where it is decided
-        what becomes of the edit.
+        This raises only a signal, or what keeps the edit from being opened. Anything else that goes
+        wrong is raised by `work`: it asks again, or does not need the answer, and an edit is
+        settled if `work` fails.
         """
         edits: list[ReleaseEdit] = []
 
@@ -466,9 +478,8 @@ class Rollout:
         return edits[0]
 
     def _look_ahead(self) -> None:
-        """Look at what does not need an edit, and keep a failure for `work`.
-
-        A signal is no answer, and is raised at once.
+        """Look at what does not need an edit, and keep a failure for `work`. A signal is raised at
+        once.
         """
         try:
             self._ahead = self._look_outside()
@@ -480,9 +491,9 @@ class Rollout:
     def failed(self, error: UploaderError) -> UploaderError:
         """Return the error with which the run ends.
 
-        It says first that a halt has not happened where there should be one. Where a step may have
-        been made, and the next run would not know of it, that run would make one more: so this one
-        is no failure after which it does no harm to run again.
+        If the release had to be halted, the error begins with the fact that it is not. If a step
+        may have been made, and the next run would not know of it, that run would make one more: so
+        the error must not be one after which it is safe to run again.
         """
         in_doubt = self._edit is not None and self._edit.state.in_doubt
         if self._halting:
@@ -506,7 +517,7 @@ class Rollout:
         return error
 
     def work(self, edit: ReleaseEdit) -> Outcome:
-        """Look, decide, and make the decision true."""
+        """Look at the rollout, decide, and carry out the decision."""
         self._edit = edit
         track = self._track
         now = current_releases(edit, track)
@@ -532,10 +543,17 @@ class Rollout:
         return self._outcome(state, judgement, decision, changes)
 
     def _look_for_earlier_work(self, edit: ReleaseEdit, live: Releases) -> EarlierWork:
-        """Find out what this job has made before: in this run, or in one that was killed."""
+        """Find out what was made of the rollout before: in this run, or since a killed one began.
+
+        A commit whose response was lost is settled in the edit's state: it is seen live, or not.
+        """
         note = edit.changes.get(f"track:{self._track}", "")
-        first = self._first or recalled_look(note)
-        halting = self._halting or recalled_halt(note)
+        first = self._first
+        if first is None:
+            first = recalled_look(note)
+        halting = self._halting
+        if not halting:
+            halting = recalled_halt(note)
         step = None
         if first:
             step = step_since(first, live)
@@ -553,13 +571,13 @@ class Rollout:
     def _after_earlier_work(
         self, edit: ReleaseEdit, earlier: EarlierWork, decision: Decision
     ) -> Decision:
-        """Return the decision, or what was made of it before."""
+        """Return the decision, or another one if a step or a halt has been made before."""
         if earlier.halt:
             reason = earlier.halting or _version(earlier.halt)
             why = f"{reason}; the answer to this job's commit was lost, and it is committed"
             return Decision("halted", why, trouble="halted", made=earlier.halt)
         step = earlier.step
-        if step is None or decision.kind == "halted":  # a halt is never put off
+        if step is None or decision.kind == "halted":  # a halt is never postponed
             return decision
         if earlier.ours:
             kind: Kind = "stepped"
@@ -575,9 +593,9 @@ class Rollout:
         )
 
     def _is_ours(self, edit: ReleaseEdit, made: Release) -> bool:
-        """Whether a step that is live can be the one that this job sent, and whose answer was lost.
+        """Return whether a live step may be the one that this job sent and whose response was lost.
 
-        What was sent is known from this run, or from the record of the one before.
+        What was sent is known from this run, or from the record of the run before.
         """
         if edit.previous.overtaken:
             return False
@@ -591,16 +609,20 @@ class Rollout:
         return made.status == sent.status and same_share
 
     def _look(self, live: Releases) -> tuple[str | None, gate.Judgement]:
-        """Return how far the review of the rollout is, None where that could not be looked up, and
-        the gate's judgement.
+        """Look at the review of the rollout and at its measurements, and note the first look.
+
+        Returns the state of the review, None if it could not be looked up, and the gate's
+        judgement.
         """
         release = in_progress(live)
         if release is None:
             return "", gate.Judgement("pass")
         codes = release.version_codes
         self._first = FirstLook(codes, release.user_fraction or 0.0)
-        outside = self._ahead or self._look_outside()
+        outside = self._ahead
         self._ahead = None
+        if outside is None:
+            outside = self._look_outside()
         if isinstance(outside, UploaderError):
             raise outside
         state: str | None = None
@@ -616,16 +638,17 @@ class Rollout:
     def _judge(
         self, outside: LookAhead, codes: tuple[str, ...], live: Releases
     ) -> gate.Judgement:
-        """Return the gate's judgement over the release of these version codes, and tell of it."""
+        """Judge the release of these version codes by the gate, and log the measurements."""
         limits = self._rollout.gate
-        # The gate compares what is new in the release with what everybody has. A version that it
-        # retains is measured among all of them.
-        everybody = set(all_version_codes(having_status(live, "completed")))
-        staged = set(codes) - everybody or set(codes)
+        # The gate compares the new versions of the release with those that everybody has. A version
+        # that the release retains is among the latter.
+        completed = set(all_version_codes(having_status(live, "completed")))
+        staged = set(codes) - completed
+        if not staged:
+            staged = set(codes)
         now = self._context.now()
-        judgement = gate.judge(
-            limits, now, outside.measured, staged, everybody - staged
-        )
+        baseline = completed - staged
+        judgement = gate.judge(limits, now, outside.measured, staged, baseline)
         for line in gate.section(judgement.judged).lines():
             self._context.info(line)
         if judgement.ruling != "pass" and not limits.halts:
@@ -633,7 +656,7 @@ class Rollout:
         return judgement
 
     def _look_outside(self) -> LookAhead:
-        """Find out what does not need an edit: how far the reviews are, and what was measured."""
+        """Look at what does not need an edit: the states of the reviews, and the measurements."""
         found = LookAhead()
 
         def read_reviews() -> None:
@@ -657,7 +680,7 @@ class Rollout:
     ) -> Decision:
         """Write the release to the track and commit.
 
-        Returns the decision, which says as well what is left to be done by hand.
+        Returns the decision with what is left to do by hand.
         """
         if decision.kind == "halted":
             self._halting = decision.why
@@ -672,7 +695,7 @@ class Rollout:
         return decision
 
     def _note(self) -> str:
-        """Return the first look, and why the release has to be halted, for the run after a kill."""
+        """Return the note for the run after a kill: the first look, and why to halt the release."""
         if self._first is None:
             return ""
         note: list[object] = [self._first.version_codes, self._first.share]
@@ -681,7 +704,7 @@ class Rollout:
         return json.dumps(note)
 
     def _tell(self, edit: ReleaseEdit, decision: Decision, changes: Changes) -> None:
-        """What a run that changes nothing says."""
+        """Log and publish the result of a run that changes nothing."""
         if self._job.dry_run:
             self._context.show(f"Changes: {self._job.package}", lines(changes))
             self._context.publish({"plan": plan_output(changes)})
@@ -689,7 +712,7 @@ class Rollout:
             self._context.publish({"committed": _committed_without_step(decision)})
             if decision.made:
                 told_review(edit, edit.record.by_hand)
-        if decision.trouble:  # the error tells it
+        if decision.trouble:  # the error says it
             return
         (change,) = changes.tracks
         sentence = f"{_as_sentence(decision.why, in_progress(change.before))}."
@@ -705,7 +728,7 @@ class Rollout:
         decision: Decision,
         changes: Changes,
     ) -> Outcome:
-        """What is live, also in a dry run."""
+        """Publish what is live, and return the outcome of the run."""
         (change,) = changes.tracks
         live = change.after
         if self._job.dry_run:
@@ -738,7 +761,7 @@ class Rollout:
     ) -> None:
         """Publish the outputs about what is live, and about the release of these version codes.
 
-        `state` is that of its review; where it could not be looked up, nothing is said of it.
+        `state` is that of its review, None if it could not be looked up.
         """
         lifecycle = state or ""
         states = []
@@ -762,7 +785,7 @@ class Rollout:
         self._context.publish(outputs)
 
 
-# What a run does with a release, and what a dry run would do.
+# The verb of the heading, in a run and in a dry run.
 _VERBS: Mapping[Kind, tuple[str, str]] = {
     "stepped": ("is at", "would go to"),
     "completed": ("is released to", "would go to"),
@@ -780,31 +803,30 @@ def _heading(job: ReleaseJob, decision: Decision, release: Release | None) -> He
         return Heading(f"{capitalised(decision.why)} on {track}")
     if decision.kind == "nothing":
         return Heading(f"{decision.why} on {track}")
-    verb, would = _VERBS[decision.kind]
+    name = release_words.named(release)
+    verb, verb_of_dry_run = _VERBS[decision.kind]
     if job.dry_run:
-        verb = would
-    subject = f"{release_words.named(release)} {verb}"
-    share = release_words.share(decision.release or decision.made or release)
+        verb = verb_of_dry_run
+    release_by_now = decision.release or decision.made or release
+    share = release_words.share(release_by_now)
     if decision.by_hand and decision.kind in ("stepped", "completed"):
         users = share or "all users"
-        name = release_words.named(release)
         words = f"{name} goes to {users} of {track} once you have sent it for review"
         return Heading(words, "attention")
     if decision.kind == "stepped":
-        return Heading(f"{subject} {share} of {track}")
+        return Heading(f"{name} {verb} {share} of {track}")
     if decision.kind == "completed":
-        return Heading(f"{subject} all users of {track}")
+        return Heading(f"{name} {verb} all users of {track}")
     place = f"on {track}"
     if share:
         place = f"at {share}"
-    return Heading(
-        f"{subject} {place}: {decision.brief or decision.why}", mark=decision.kind
-    )
+    reason = decision.brief or decision.why
+    return Heading(f"{name} {verb} {place}: {reason}", mark=decision.kind)
 
 
 def _as_sentence(why: str, release: Release | None) -> str:
-    """Return the words with a capital, unless they begin with the name of the release, which is
-    told as it is: `v1.4.2`.
+    """Return the words with a capital, unless they begin with the name of the release, which stays
+    as it is: `v1.4.2`.
     """
     if release and why.startswith(release_words.named(release)):
         return why
@@ -821,7 +843,7 @@ def _committed_without_step(decision: Decision) -> str:
 
 
 def _trouble(job: RolloutJob, decision: Decision) -> ReleaseTrouble | None:
-    """Return what the run ends with because of the release itself; None where it is well."""
+    """Return the error with which the run ends if its release is rejected or halted, else None."""
     rollout = f"The rollout of {job.release.package} on {job.release.tracks[0]}"
     if decision.trouble == "rejected":
         what = f"{rollout}: {decision.why}."
