@@ -1,10 +1,10 @@
 """Release several apps in one run: none is committed before all are uploaded and validated.
 
 The apps are worked on at the same time, each at its own pace. Before the first commit, a failure of
-one stops the others at their next request, and once all have stopped it is decided what becomes of
-their edits. Then the edits are committed one after the other, in the order of `package-name`. After
-a failed commit the remaining edits stay open, and the next run continues in them. An app of which
-Google Play has everything already needs no commit, whatever becomes of the others.
+one app stops the others at their next request; once all have stopped, their edits are kept or
+deleted. If none fails, the edits are committed one after the other, in the order of `package-name`.
+After a failed commit the remaining edits stay open, and the next run continues in them. An app of
+which Google Play has everything already needs no commit, whatever becomes of the others.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ ABOUT_ONE = (
 )
 _LINKS = 20  # of a summary
 _JSON = ("status", "plan")  # outputs that become an object with a member for each app
-_LISTS = ("universal-apk", "universal-apk-sha256")
+_LISTS = ("universal-apk", "universal-apk-sha256")  # outputs joined with commas
 _PERHAPS = "Perhaps committed"
 _KEPT = "Not committed by this run, and its edit is kept"
 _ALL_KEPT = "Not committed by this run, and their edits are kept"
@@ -62,11 +62,11 @@ def check_several(inputs: ReleaseInputs | StatusInputs, problems: Problems) -> N
 
 
 class App:
-    """One app of several: the context for its work, and the result.
+    """One app of several: the context for its work, and its result.
 
-    It keeps its own outputs, and puts its name before every line that it logs. Its requests,
-    uploads and waits are those of the run. Once the app is told to stop, the next of them raises
-    the reason instead.
+    It keeps its own outputs, and puts its name before every line that it logs. Requests, uploads
+    and waits are passed to the context of the run. Once the app is told to stop, the next of them
+    raises the reason instead.
     """
 
     def __init__(self, package: str, run: SeveralApps, whole: Context) -> None:
@@ -77,7 +77,8 @@ class App:
         self._run = run
         self._whole = whole
         self._stop_with: UploaderError | None = None
-        self.paths: list[str] = []  # of the files that it has to do with, as they came
+        # of the app's files, in the order in which they came
+        self.paths: list[str] = []
         self._results: list[FileResult] = []
         self.remember = whole.remember
         self.recall = whole.recall
@@ -89,7 +90,7 @@ class App:
 
     @property
     def codes(self) -> list[str]:
-        """The version codes that its release is about, as far as they are known."""
+        """The version codes of its release, as far as they are known."""
         codes = self.outputs.get("version-codes", "")
         if not codes:
             return []
@@ -97,7 +98,7 @@ class App:
 
     @property
     def error(self) -> Exception | None:
-        """What ended its work, or is wrong with its release."""
+        """The failure of its work, or else the trouble of its outcome."""
         if self.failure:
             return self.failure
         if self.outcome:
@@ -110,12 +111,12 @@ class App:
             self._stop_with = why
 
     def go_on(self) -> None:
-        """Let the app make requests again, to settle what becomes of its edit."""
+        """Let the app make requests again, so that it can keep or delete its edit."""
         self._stop_with = None
 
     def has_stopped_with(self, error: Exception) -> bool:
-        """Return whether an error is the one that the app was told to stop with, perhaps with other
-        advice.
+        """Return whether an error is the reason for which the app was told to stop, perhaps with
+        other advice.
         """
         if self._stop_with is None:
             return False
@@ -195,7 +196,7 @@ class App:
         self._whole.warning(f"{self.package}: {text}")
 
     def _with_name(self, text: str) -> str:
-        """Return a sentence with the app's name before it, unless it has the name."""
+        """Return a sentence with the app's name before it, unless the name is in it."""
         if self.package in text:
             return text
         return f"{self.package}: {text}"
@@ -207,19 +208,24 @@ class App:
         self._run.show(self, title, lines, sections)
 
     def publish(self, outputs: Mapping[str, str], ids: tuple[str, ...] = ()) -> None:
-        """Keep the app's outputs; the ids of its release are its version codes."""
+        """Keep the app's outputs, and publish those of the run.
+
+        The ids of a release are its version codes, which are among the outputs.
+        """
         del ids
         self.outputs = {**self.outputs, **outputs}
         self._run.publish()
 
     def arrange(self, paths: Sequence[str]) -> None:
-        """Put the app's files in this order, in which the run lists their results."""
-        numbers = {path: number for number, path in enumerate(paths)}
+        """Put the app's files in this order, in which the run lists their results. Files that are
+        not named come last.
+        """
+        positions = {path: number for number, path in enumerate(paths)}
 
-        def number_of(path: str) -> int:
-            return numbers.get(path, len(numbers))  # any other comes behind them
+        def position_of(path: str) -> int:
+            return positions.get(path, len(positions))
 
-        self.paths.sort(key=number_of)
+        self.paths.sort(key=position_of)
 
     def reused(self, result: FileResult) -> None:
         """Add the result of a file that Google Play has already."""
@@ -235,17 +241,17 @@ class App:
         among: Sequence[FileResult] | None = None,
     ) -> None:
         """Mark this app's uploads as discarded, and take back outputs."""
-        still_true = dict(self.outputs)
+        remaining = dict(self.outputs)
         for name in outputs:
-            still_true.pop(name, None)
-        self.outputs = still_true
+            remaining.pop(name, None)
+        self.outputs = remaining
         if among is None:
             among = self._results
         self._whole.discarded(why, files, (), among)
 
 
 class _AppBackoff:
-    """The waits of one app, each of which names it."""
+    """The waits of one app between retries; the reason of each names the app."""
 
     def __init__(self, app: App, waits: Backoff) -> None:
         self._app = app
@@ -257,7 +263,7 @@ class _AppBackoff:
 
 
 class _AppPoll:
-    """The waits of one app for something that takes its time, each of which names it."""
+    """The waits of one app for something that takes long; the reason of each names the app."""
 
     def __init__(self, app: App, waits: Poll) -> None:
         self._app = app
@@ -296,22 +302,23 @@ class SeveralApps:
 
     @property
     def failed(self) -> App | None:
-        """The app whose failure ends the run.
+        """The app whose failure ends the run; None if no app has failed.
 
-        A signal comes before a refusal, and that before a failure that passes by itself.
+        A signal comes before a refusal, and that before a failure that passes by itself. Of equal
+        failures, that of the first app counts.
         """
         failed = None
         for app in self.apps:
-            if app.failure and (
-                failed is None or rank(app.failure) < rank(failed.failure)
-            ):
+            if app.failure is None:
+                continue
+            if failed is None or rank(app.failure) < rank(failed.failure):
                 failed = app
         return failed
 
     def do_together(
         self, work: Mapping[App, Callable[[], None]], *, stop: bool = False
     ) -> None:
-        """Do the work of every app at the same time, and wait for all. A failure is the app's.
+        """Do the work of every app at the same time, and wait for all. Each app keeps its failure.
 
         With `stop` the first failure stops the others at their next request.
         """
@@ -325,17 +332,18 @@ class SeveralApps:
         self.publish()
 
     def do_in_order(self, work: Mapping[App, Callable[[], None]]) -> None:
-        """Do the work of one app after the other, up to the first failure."""
+        """Do the work of one app after the other, until one fails."""
         for app, task in work.items():
-            if not self.failed:
-                self._do(app, task, stop=False)
+            if self.failed:
+                break
+            self._do(app, task, stop=False)
         self.publish()
 
     def _do(self, app: App, task: Callable[[], None], *, stop: bool) -> None:
         """Do the work of one app, and note its failure."""
         try:
             task()
-        except Exception as error:  # noqa: BLE001  # after a defect, too, the others are settled
+        except Exception as error:  # noqa: BLE001  # a defect must not leave the others unsettled
             if app.has_stopped_with(error):
                 return
             app.failure = error
@@ -346,9 +354,10 @@ class SeveralApps:
     def _stopped_by(
         self, app: App, error: Exception, *, keep: bool = False
     ) -> UploaderError:
-        """Return the reason why the others stop when an app has failed.
+        """Return the reason for which the others stop when an app has failed.
 
-        It is one that keeps their edits after a failure that passes by itself, or with `keep`.
+        A TemporaryError makes them keep their edits: it is returned with `keep`, or if the failure
+        passes by itself.
         """
         why = "The program itself failed."
         if isinstance(error, UploaderError):
@@ -359,14 +368,14 @@ class SeveralApps:
         return UploaderError(what)
 
     def reason_of(self, app: App, *, keep: bool = False) -> Exception:
-        """Return why an app that is not done has ended: by its own failure, or by that of another.
+        """Return why an app that is not done has ended: its own failure, or that of another app.
 
-        Beside a refusal nothing is kept, so what passes by itself is no reason there; `keep` says
-        that the edits of the others are.
+        After a refusal of another app no edit is kept, so a failure that would pass by itself is
+        not the reason then. `keep` says that the edits of the others are kept all the same.
         """
         failed = self.failed
-        assert failed is not None, "there is a reason"
-        assert failed.failure is not None, "there is a reason"
+        assert failed is not None, "an app has failed"
+        assert failed.failure is not None, "an app has failed"
         own = app.failure
         if own is not None and rank(own) <= max(rank(failed.failure), 1):
             return own
@@ -375,7 +384,9 @@ class SeveralApps:
     def show(
         self, app: App, title: str, lines: Sequence[str], sections: tuple[Section, ...]
     ) -> None:
-        """Log what is about to change for an app, and keep it beside that of the others."""
+        """Log what is about to change for an app, and keep it for the summary with the changes of
+        the others.
+        """
         with self._lock:
             self._planned[app.package] = tuple(_of(app.package, sections))
             planned: list[Section] = []
@@ -384,9 +395,8 @@ class SeveralApps:
             self._context.show(title, lines, tuple(planned))
 
     def publish(self) -> None:
-        """Publish the outputs of the run, as far as those of its apps are known.
-
-        A value in which the apps differ is left out.
+        """Publish the outputs of the run, as far as those of its apps are known. An output in which
+        the apps differ is empty.
         """
         with self._lock:
             self._context.publish(*self._outputs())
@@ -398,47 +408,50 @@ class SeveralApps:
         names = []
         if self._commits:
             names.append("committed")
+        apps: dict[str, dict[str, Any]] = {}
         for app in self.apps:
             names += app.outputs
+            apps[app.package] = self._as_json(app)
         for name in names:
-            if name not in (*outputs, "edit-id"):
+            if name not in outputs and name != "edit-id":
                 outputs[name] = self._output_of_all(name)
-        apps = {app.package: self._as_json(app) for app in self.apps}
         outputs["apps"] = json.dumps(apps)
         return outputs, tuple(codes)
 
     def _codes_in_order(self) -> list[str]:
-        """Return the version codes of all apps, in the order of the files."""
-        left = {app.package: app.codes for app in self.apps}
-        codes = [left[package].pop(0) for package in self._order if left[package]]
-        for others in left.values():
+        """Return the version codes of all apps, in the order of the files. Those that are not of a
+        file come last.
+        """
+        remaining = {app.package: app.codes for app in self.apps}
+        codes = []
+        for package in self._order:
+            codes_of_app = remaining[package]
+            if codes_of_app:
+                codes.append(codes_of_app.pop(0))
+        for others in remaining.values():
             codes += others
         return codes
 
     def _output_of_all(self, name: str) -> str:
-        """Return one value for an output of several apps; empty where they differ."""
-        published = {}
+        """Return one value for an output of several apps; empty if they differ."""
+        published: dict[str, str] = {}
         values = []
         for app in self.apps:
+            values.append(app.outputs.get(name, ""))
             if name in app.outputs:
                 published[app.package] = app.outputs[name]
-            values.append(app.outputs.get(name, ""))
         if name in _JSON:
-            members = [
-                f"{json.dumps(package)}: {value}"
-                for package, value in published.items()
-            ]
-            return f"{{{', '.join(members)}}}"
+            return _joined_json(published)
         if name in _LISTS:
             return ",".join(filter(None, values))
-        if name == "sent-for-review":
-            return _all_or_none(published.values())  # it is about what was committed
+        if name == "sent-for-review":  # of the apps that were committed
+            return _all_or_none(published.values())
         if name == "committed":
             return _all_or_none(values)
         if name == "served":
             return _worst_served(values)
-        if name == "served-file":
-            first, *_ = published.values()  # one file for all
+        if name == "served-file":  # one file has all apps
+            first, *_ = published.values()
             return first
         if len(set(values)) > 1:
             return ""
@@ -464,9 +477,8 @@ class SeveralApps:
             outcome = app.outcome
             if outcome is None:
                 continue
-            links += [
-                (f"{name} of {app.package}", link) for name, link in outcome.links
-            ]
+            for name, link in outcome.links:
+                links.append((f"{name} of {app.package}", link))
             if outcome.trouble:
                 troubles.append(_named(app.package, outcome.trouble))
             if outcome.remarks:
@@ -475,7 +487,7 @@ class SeveralApps:
         return Outcome(headline, tuple(links[:_LINKS]), sections, trouble)
 
     def _folded_changes(self) -> list[Section]:
-        """Return what each app has changed, or was about to."""
+        """Return the tables of what each app has changed, or was about to change, folded."""
         folded = []
         for app in self.apps:
             sections: Iterable[Section] = self._planned.get(app.package, ())
@@ -485,7 +497,7 @@ class SeveralApps:
         return folded
 
     def _state_of(self, app: App) -> AppState:
-        """Return how an app has ended, for the table."""
+        """Return how an app has ended, for the table of apps."""
         outcome = app.outcome
         if outcome is None:
             planned = self._planned.get(app.package, ())
@@ -501,9 +513,10 @@ class SeveralApps:
         )
 
     def _as_json(self, app: App) -> dict[str, Any]:
+        """Return an app as the output `apps` has it."""
         failure = ""
         if app.error:
-            # a defect has none
+            # A defect of the program has no code of its own.
             failure = getattr(app.error, "code", UploaderError.code)
         entry: dict[str, Any] = {
             "committed": self._is_committed(app),
@@ -516,11 +529,13 @@ class SeveralApps:
         return entry
 
     def _any_is_compared(self) -> bool:
-        """Return whether what is served of any app was compared with what was built."""
+        """Return whether the APKs that Google Play serves were compared for any app."""
         return any("served" in app.outputs for app in self.apps)
 
     def _is_committed(self, app: App) -> bool | None:
-        """Return whether an app is committed by a run that commits; None where nobody knows."""
+        """Return whether an app is committed; None if it is not known, False in a run that does not
+        commit.
+        """
         committed = app.outputs.get("committed", "")
         if committed == "true":
             return self._commits
@@ -531,7 +546,7 @@ class SeveralApps:
     def _explained(self, failed: App) -> Exception:
         """Return the failure that ends the run, with what became of every app."""
         error = failed.failure
-        assert error, "it failed"
+        assert error, "the app has failed"
         if not isinstance(error, UploaderError):
             return error
         error = _named(failed.package, error)
@@ -551,8 +566,16 @@ class SeveralApps:
         return error.with_advice(also=" ".join(sentences))
 
 
+def _joined_json(published: Mapping[str, str]) -> str:
+    """Return a JSON object with the value of each app, which is JSON, under its package name."""
+    members = []
+    for package, value in published.items():
+        members.append(f"{json.dumps(package)}: {value}")
+    return f"{{{', '.join(members)}}}"
+
+
 def _all_or_none(values: Iterable[str]) -> str:
-    """Return `true` only if it is the value of all, `false` if it is the value of any."""
+    """Return `false` if any app has that value, else empty if any has none, else `true`."""
     for value in ("false", "", "true"):
         if value in values:
             return value
@@ -560,8 +583,8 @@ def _all_or_none(values: Iterable[str]) -> str:
 
 
 def _worst_served(values: Sequence[str]) -> str:
-    """Return the worst result of all apps; empty where it may be a worse one, of an app that was
-    not compared.
+    """Return the worst result of all apps; empty if an app that was not compared may have a worse
+    one.
     """
     for value in ("changed", "", "protected", "unverified", "same"):
         if value in values:
@@ -570,14 +593,14 @@ def _worst_served(values: Sequence[str]) -> str:
 
 
 def _of(package: str, sections: Iterable[Section]) -> Iterator[Section]:
-    """Yield the tables of an app, with its name in their titles."""
+    """Yield the tables of an app with its name in their titles."""
     for section in sections:
         yield replace(section, title=f"{section.title}: {package}")
 
 
 def _named(package: str, error: UploaderError) -> UploaderError:
-    """Return the error under the app's name, as the lines of its log are; a signal is about no
-    app.
+    """Return the error with the app's name before it. A signal is about no app, and stays as it
+    is.
     """
     if isinstance(error, Interrupted):
         return error
@@ -585,7 +608,7 @@ def _named(package: str, error: UploaderError) -> UploaderError:
 
 
 def _fate(app: App) -> str:
-    """Return what became of an app in a run that failed, for the error."""
+    """Return what became of an app in a run that failed, as the error says it."""
     committed = app.outputs.get("committed", "false")
     if committed == "true":
         return "Committed"
