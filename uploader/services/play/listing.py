@@ -1,13 +1,13 @@
 """Push and pull the store listing, as an images directory in fastlane's layout.
 
 A push makes Google Play's listing equal to the directory. It sends only what differs, compared by
-digest and order. Where a response was lost, or has no digest that shows it to be Google Play's, the
-place is listed once more, so that no screenshot is doubled or left behind.
+digest and order. If a response was lost, or has no digest that proves it to be Google Play's, the
+images of that type and language are listed once more, so that no screenshot is doubled or left
+behind.
 
 A pull (target `play-listing-pull`) makes the directory equal to the listing and to the release
 notes that are live. It reads everything in an edit first, and deletes the edit before it writes
-the first file. Files that Google Play does not have are left as they are, and are named in a
-warning.
+the first file. Files that Google Play does not have are left as they are and named in a warning.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ from uploader.services.play.model import ListedImage, Release, Releases
 from uploader.services.play.plan import ImageChange, TextChange
 from uploader.text import plural
 
-MAX_WORKERS = 4  # as many as may change one edit at a time
+MAX_WORKERS = 4  # Google Play takes no more simultaneous changes of one edit
 _MAX_NAMED = 20  # files in one sentence
 _EDIT = (
     "an edit of its own, which closes any other edit that this account has open for the app; "
@@ -90,10 +90,10 @@ Images: TypeAlias = Sequence[ListedImage]  # in the order in which they are show
 class Place:
     """One image type in one language, and what has to be done about its images.
 
-    `images` are those of the directory. `missing` have to be uploaded, `reused` are on Google Play
-    already, and `unwanted` are the ids of those to delete. `expected` counts the digests that the
-    place will have in the end. `doubtful` means that Google Play listed no image there although the
-    language has a listing: a proxy's answer may look like that.
+    `images` are those of the directory. `missing` are the uploads to make, `reused` the images that
+    are on Google Play already, and `unwanted` the ids of those to delete. `expected` counts the
+    digests that the place will have in the end. `doubtful` means that Google Play listed no image
+    here although the language has a listing: a proxy's answer may look like that.
     """
 
     language: str
@@ -116,8 +116,8 @@ class Place:
 class ListingDifference:
     """What has to be done to make the store listing equal to the directory.
 
-    `texts` has the directory's texts of each language in which at least one differs;
-    `new_languages` have no listing yet.
+    `texts` has all texts of the directory for each language in which at least one differs.
+    `new_languages` are those of them that have no listing yet.
     """
 
     texts: Mapping[str, Mapping[str, str]]
@@ -127,17 +127,19 @@ class ListingDifference:
 
     @property
     def changes_anything(self) -> bool:
-        """Whether something has to be done at all."""
-        changes = [place.change for place in self.places if place.change]
-        return bool(self.texts or changes)
+        """Whether anything has to be done."""
+        if self.texts:
+            return True
+        return any(place.change for place in self.places)
 
 
 def compare(edit: ReleaseEdit, listing: StoreFiles) -> ListingDifference:
-    """Return what differs between the directory and the edit. Changes nothing."""
+    """Return what differs between the directory and the edit. Nothing is changed."""
     prune = edit.job.prune_images
     listed = {}
     for entry in edit.api.listed("listings"):
-        listed[str(entry.get("language", ""))] = entry
+        language = str(entry.get("language", ""))
+        listed[language] = entry
     changes = _text_changes(listing, listed)
     texts = {change.language: listing.texts[change.language] for change in changes}
     new_languages = frozenset(texts).difference(listed)
@@ -149,9 +151,10 @@ def compare(edit: ReleaseEdit, listing: StoreFiles) -> ListingDifference:
         names = _without_places_beyond(edit, listing, live)
     places = []
     for name in names:
-        place = _place(edit, name, listing.images.get(name, ()), live[name])
-        language = name[0]
+        language, _ = name
+        images = listing.images.get(name, ())
         doubtful = not live[name] and language not in new_languages
+        place = _place(edit, name, images, live[name])
         places.append(replace(place, doubtful=doubtful))
     return ListingDifference(texts, new_languages, tuple(changes), tuple(places))
 
@@ -173,9 +176,10 @@ def _read_places(
 def _without_places_beyond(
     edit: ReleaseEdit, listing: StoreFiles, live: Mapping[Name, Images]
 ) -> list[Name]:
-    """Return the places for which the directory has images; those of the others stay live.
+    """Return the places without those that have live images and none in the directory: their images
+    stay live.
 
-    Raises InputError where the images of the directory seem to be missing by mistake.
+    Raises InputError if the images of the directory seem to be missing by mistake.
     """
     names = []
     beyond = {}
@@ -206,10 +210,13 @@ def _text_changes(
 def _with_places_to_prune(
     names: Sequence[Name], languages: Iterable[str]
 ) -> list[Name]:
-    """Return every place that may have something to prune, the directory's own first."""
-    places = dict.fromkeys(names)  # an ordered set
+    """Return every place that may have something to prune, the named ones first.
+
+    These are all image types in the languages of the named places and in `languages`.
+    """
     all_languages = [language for language, _ in names]
     all_languages += languages
+    places = dict.fromkeys(names)  # an ordered set
     for language in dict.fromkeys(all_languages):
         for kind in IMAGE_RULES:
             places[language, kind] = None
@@ -220,12 +227,13 @@ def _read_images(
     edit: ReleaseEdit, listing: StoreFiles, new_languages: Collection[str], name: Name
 ) -> Images:
     """Return the images of one place, as Google Play lists them."""
-    language, _ = name
+    language, kind = name
     if language in new_languages:
         return []  # there are none yet, and Google Play may not answer for the language
-    # Images that the directory does not have are only counted, which needs no second look.
+    # If the directory has no images here, those that are live are only counted: the answer that
+    # there are none does not have to be asked for twice.
     only_counted = edit.job.prune_images == "true" and name not in listing.images
-    return edit.api.images(*name, ask_twice=not only_counted)
+    return edit.api.images(language, kind, ask_twice=not only_counted)
 
 
 def _keep_beyond(
@@ -233,7 +241,7 @@ def _keep_beyond(
 ) -> None:
     """Warn of the live images that stay because the directory has none in their place.
 
-    `beyond` has the number of these images by place. Raises InputError where the images of the
+    `beyond` has the number of these images by place. Raises InputError if the images of the
     directory seem to be missing by mistake.
     """
     languages_beyond = set()
@@ -263,7 +271,7 @@ def _keep_beyond(
 
 
 def _first_names(names: Sequence[str]) -> str:
-    """Return the first names of a list that may be long, in one line."""
+    """Return the first names of a list in one line, with an ellipsis if there are more."""
     line = ", ".join(names[:_MAX_NAMED])
     if len(names) > _MAX_NAMED:
         line += ", …"
@@ -271,7 +279,7 @@ def _first_names(names: Sequence[str]) -> str:
 
 
 def _refuse_empty_folders(listing: StoreFiles, beyond: Mapping[Name, int]) -> None:
-    """Raise InputError where an empty folder of images stands for live ones."""
+    """Raise InputError if a folder for images is empty, and Google Play has images there."""
     problems = Problems()
     for language, kind in listing.empty:
         number = beyond.get((language, kind), 0)
@@ -288,7 +296,8 @@ def synchronise(edit: ReleaseEdit, difference: ListingDifference) -> None:
     """Make the listing in the edit equal to the directory.
 
     The texts come first, since an image needs the listing of its language. Places whose images may
-    not be as they were sent are listed again, and corrected until they are.
+    not be as they were sent are listed again, and corrected until they are right. Raises
+    TemporaryError when the retries are spent.
     """
     write_texts = [
         partial(_write_texts, edit, difference, name) for name in difference.texts
@@ -298,12 +307,12 @@ def synchronise(edit: ReleaseEdit, difference: ListingDifference) -> None:
         for result in place.reused:
             edit.context.reused(result)
     places = [place for place in difference.places if place.change]
-    doubtful = _change_images(edit, places)
+    unproven = _change_images(edit, places)
     waits = edit.context.backoff()
-    while unsettled := _unsettled(edit, doubtful):
+    while unsettled := _unsettled(edit, unproven):
         waits.wait("the images on Google Play are not those that were sent")
         _change_images(edit, unsettled)
-        doubtful = unsettled
+        unproven = unsettled
 
 
 def _write_texts(
@@ -324,13 +333,14 @@ def _write_texts(
 def _change_images(edit: ReleaseEdit, places: Sequence[Place]) -> list[Place]:
     """Delete the unwanted images, then upload the missing ones.
 
-    Returns the places that have to be listed once more, because not every response about them has
-    shown that it is Google Play's.
+    Returns the places that have to be listed once more, because their responses do not prove that
+    Google Play has the images.
     """
     if not places:
         return []
     edit.changing(edit.job.listing_purpose(edit.context.sha256))
-    edit.context.together([partial(_remove_images, edit, place) for place in places])
+    removals = [partial(_remove_images, edit, place) for place in places]
+    edit.context.together(removals)
     for place in places:
         edit.context.expect(place.missing)
     queue = _ImageQueue(places)
@@ -339,27 +349,30 @@ def _change_images(edit: ReleaseEdit, places: Sequence[Place]) -> list[Place]:
 
 
 def _remove_images(edit: ReleaseEdit, place: Place) -> None:
+    """Delete the unwanted images of one place."""
+    if not place.unwanted:
+        return
     for image in place.unwanted:
         _remove_image(edit, place, image)
-    if place.unwanted:
-        removed = plural(len(place.unwanted), "image")
-        edit.context.info(f"{place.language} {place.type}: {removed} removed.")
+    removed = plural(len(place.unwanted), "image")
+    edit.context.info(f"{place.language} {place.type}: {removed} removed.")
 
 
 def _remove_image(edit: ReleaseEdit, place: Place, image: str) -> None:
+    """Delete one image by its id, unless it is gone already."""
     try:
         edit.api.delete_image(place.language, place.type, image)
     except ApiError as refused:
-        if refused.status != 404:  # a repeated deletion finds nothing any more
+        if refused.status != 404:  # a repeated deletion finds no image
             raise
 
 
 class _ImageQueue:
     """The images that are missing in several places, for several workers.
 
-    Images of one place are shown in the order of their arrival, so one of them is sent after the
-    other. The place that has most images left comes first, so that the longest place does not
-    finish last.
+    Google Play shows the images of a place in the order of their arrival, so they are sent one
+    after the other. The place with most images left comes first, so that it does not finish long
+    after the others.
     """
 
     def __init__(self, places: Sequence[Place]) -> None:
@@ -372,20 +385,23 @@ class _ImageQueue:
         self._lock = threading.Lock()
 
     def send(self, edit: ReleaseEdit) -> None:
-        """Upload images until every place with images left is in the hands of another worker."""
+        """Upload images until every place with images left is taken by another worker."""
         while (name := self._take()) is not None:
-            upload = self._left[name].pop(0)
-            result = edit.context.upload(upload)
-            self._results[name].append(result)
-            if not self._left[name]:
+            uploads = self._left[name]
+            results = self._results[name]
+            result = edit.context.upload(uploads.pop(0))
+            results.append(result)
+            if not uploads:
                 language, kind = name
-                count = plural(len(self._results[name]), "image")
+                count = plural(len(results), "image")
                 edit.context.info(f"{language} {kind}: {count} sent.")
             with self._lock:
                 self._in_work.remove(name)
 
     def _take(self) -> Name | None:
-        """Take the place with most images left, of those that no other worker has."""
+        """Take the place with most images left among those that no other worker has; None if there
+        is none.
+        """
         with self._lock:
             free = []
             for name, uploads in self._left.items():
@@ -398,11 +414,14 @@ class _ImageQueue:
             return longest
 
     def _count_left(self, name: Name) -> int:
+        """Return how many images of a place are still to be sent."""
         return len(self._left[name])
 
     def is_proven(self, place: Place) -> bool:
-        """Return whether the place was seen before, nothing was deleted there, and each image was
-        answered at its first attempt, with its digest.
+        """Return whether the responses prove that the place has the expected images.
+
+        They do if its images were listed before, none was deleted, and each upload was answered at
+        its first attempt with the digest of the image.
         """
         if place.doubtful or place.unwanted:
             return False
@@ -410,7 +429,7 @@ class _ImageQueue:
 
 
 def _is_proven(result: FileResult) -> bool:
-    """Whether the response to the only attempt has the digest of the image."""
+    """Return whether there was only one attempt, and its response has the digest of the image."""
     if result.attempts + result.retries > 1:
         return False
     image = result.resource.get("image")
@@ -420,7 +439,9 @@ def _is_proven(result: FileResult) -> bool:
 
 
 def _unsettled(edit: ReleaseEdit, places: Sequence[Place]) -> list[Place]:
-    """Return the places whose images are not the expected ones, with what is still to be done."""
+    """List places again, and return those whose images are not the expected ones, with what is
+    still to be done.
+    """
     reads = [partial(edit.api.images, *place.name) for place in places]
     lists = edit.context.together(reads)
     unsettled = []
@@ -429,8 +450,8 @@ def _unsettled(edit: ReleaseEdit, places: Sequence[Place]) -> list[Place]:
         if digests == place.expected:
             continue
         if place.expected - digests:
-            # An image that was stored a moment ago is not listed, so Google Play is asked again
-            # before anything is changed.
+            # Google Play may not list an image yet that it has just stored, so nothing is changed
+            # before the next look.
             unsettled.append(replace(place, missing=(), unwanted=()))
             continue
         correction = _place(edit, place.name, place.images, listed)
@@ -440,14 +461,12 @@ def _unsettled(edit: ReleaseEdit, places: Sequence[Place]) -> list[Place]:
 
 
 def _digests(images: Images) -> Counter[str]:
-    """Return how often each digest occurs."""
+    """Count how often each digest occurs."""
     return Counter(image.sha256 for image in images)
 
 
 def _place(edit: ReleaseEdit, name: Name, images: Artifacts, live: Images) -> Place:
-    """Return what has to be done to one place, given its images in the directory and on Google
-    Play.
-    """
+    """Compare one place: `images` are those of the directory, `live` those on Google Play."""
     digests = [edit.context.sha256(image) for image in images]
     spots = _spots(edit, name, live, digests)
     unwanted = _unwanted(edit, live, spots, digests)
@@ -494,12 +513,13 @@ def _image_change(
     unwanted: Sequence[ListedImage],
     live: Images,
 ) -> ImageChange:
-    """Return what people are shown of a place in which images are `sent`, and unwanted ones
-    deleted.
+    """Return the change of a place for the plan: its images `sent`, and unwanted ones deleted.
+
+    An image that is deleted and uploaded again is one that has moved.
     """
     removed = _digests(unwanted)
     added = []
-    moved = []  # deleted and uploaded again: to people, an image that changes its place
+    moved = []
     for image in sent:
         digest = edit.context.sha256(image)
         if removed[digest]:
@@ -527,10 +547,11 @@ def _unwanted(
             others.append(image)
     if edit.job.prune_images != "false":
         return others
-    if edit.job.listing_purpose(edit.context.sha256) not in edit.uncommitted:
+    purpose = edit.job.listing_purpose(edit.context.sha256)
+    if purpose not in edit.uncommitted:
         return []
-    # This job has changed images in this edit, so a repeated one was left behind by an upload whose
-    # response was lost.
+    # This job has changed images in this edit, so a second copy of an image was left behind by an
+    # upload whose response was lost.
     return [image for image in others if image.sha256 in digests]
 
 
@@ -538,27 +559,30 @@ def _upload(
     edit: ReleaseEdit, name: Name, image: Artifact, digest: str, before: int
 ) -> Upload:
     """Return the upload of an image; `before` says how often the place has it already."""
+    language, kind = name
     search = Search(
-        edit.api.list_of_images(*name), partial(_added, digest=digest, before=before)
+        edit.api.list_of_images(language, kind),
+        partial(_find_added, digest=digest, before=before),
     )
-    return edit.api.image(*name, image, search)
+    return edit.api.image(language, kind, image, search)
 
 
 def _reused(image: Artifact, digest: str, live: ListedImage) -> FileResult:
-    """Return the result of an image that is there already."""
+    """Return the result of an image that is on Google Play already."""
     return FileResult(
         image.name, image.size or 0, digest, live.id, live.json, reused=True
     )
 
 
-def _added(response: object, digest: str, before: int) -> Mapping[str, Any] | None:
-    """Return the last image with this digest in the list of its place, None if the list has it no
+def _find_added(response: object, digest: str, before: int) -> Mapping[str, Any] | None:
+    """Return the last image with this digest in the list of its place; None if the list has it no
     more than `before` times.
     """
-    same = [image for image in client.images(response) if image.sha256 == digest]
-    if len(same) > before:
-        return same[-1].json
-    return None
+    listed = client.images(response)
+    copies = [image for image in listed if image.sha256 == digest]
+    if len(copies) <= before:
+        return None
+    return copies[-1].json
 
 
 def _spots(
@@ -567,8 +591,8 @@ def _spots(
     """Return the position on Google Play of each image, None for one that has to be uploaded.
 
     An image that the directory has twice needs two positions. Google Play shows images in the order
-    of their arrival: from the first one that is out of order, all have to be uploaded again if the
-    live ones may be deleted.
+    of their arrival: if live images may be deleted, all images from the first one that is out of
+    order have to be uploaded again.
     """
     free: dict[str, list[int]] = {}
     for spot, image in enumerate(live):
@@ -580,26 +604,26 @@ def _spots(
         else:
             spots.append(None)
     in_order = _count_in_order(spots)
-    behind = spots[in_order:]
-    misplaced = len(behind) - behind.count(None)
+    rest = spots[in_order:]
+    misplaced = len(rest) - rest.count(None)
     if not misplaced:
         return spots
     place = " ".join(name)
-    if edit.job.prune_images != "false":
-        images = plural(misplaced, "image")
-        edit.context.info(f"{place}: uploading {images} again to restore the order.")
-        sent_again: list[int | None] = [None] * len(behind)
-        return spots[:in_order] + sent_again
-    text = (
-        "the order on Google Play will differ from that of the directory, because new images "
-        "come last"
-    )
-    edit.context.warning(f"{place}: {text}; `images-prune: true` restores it.")
-    return spots
+    if edit.job.prune_images == "false":
+        text = (
+            "the order on Google Play will differ from that of the directory, because new images "
+            "come last"
+        )
+        edit.context.warning(f"{place}: {text}; `images-prune: true` restores it.")
+        return spots
+    images = plural(misplaced, "image")
+    edit.context.info(f"{place}: uploading {images} again to restore the order.")
+    sent_again: list[int | None] = [None] * len(rest)
+    return spots[:in_order] + sent_again
 
 
 def _count_in_order(spots: Sequence[int | None]) -> int:
-    """Return how many positions at the beginning are known and ascending."""
+    """Return how many positions at the beginning of the list are known and ascending."""
     previous = -1
     for number, spot in enumerate(spots):
         if spot is None or spot < previous:
@@ -627,30 +651,31 @@ def prepare(
         notes = folder
     for name, path in (("images-directory", folder), ("whats-new-directory", notes)):
         if path:
-            problems.collect(
-                Destination(workspace, name, f"{path}/en-US/title.txt").check
-            )
+            example = Destination(workspace, name, f"{path}/en-US/title.txt")
+            problems.collect(example.check)
     problems.raise_if_any()
-    track = "".join(inputs.tracks[:1])
-    edit = inputs.existing_edit_id
-    pull = Pull(package, workspace, folder, notes, track, edit, inputs.common.dry_run)
-    where = _EDIT
-    if edit:
-        where = f"edit {edit}"
-    lines = (
-        f"read the store listing of {package} in {where}",
-        f"write it to {printable(folder)}",
-        f"write the notes of the newest release on {track or 'production'} to {printable(notes)}",
+    track = ""
+    if inputs.tracks:
+        track = inputs.tracks[0]
+    pull = Pull(
+        package,
+        workspace,
+        listing=folder,
+        notes=notes,
+        track=track,
+        existing_edit=inputs.existing_edit_id,
+        dry_run=inputs.common.dry_run,
     )
-    return Prepared(lines, (SCOPE,), pull.flow, apps={package: ()})
+    return Prepared(pull.plan, (SCOPE,), pull.flow, apps={package: ()})
 
 
 @dataclass(frozen=True)
 class Pull:
-    """A pull of the listing into one folder, and of the notes of a track's newest release into
-    another.
+    """A pull of the listing into the folder `listing`, and of the notes of the newest release on a
+    track into the folder `notes`.
 
-    `texts` and `images` collect what was read, each with its language and the file to write.
+    Without a `track` production is meant. `texts` and `images` collect what was read, each with its
+    language and the file to write.
     """
 
     package: str
@@ -662,6 +687,20 @@ class Pull:
     dry_run: bool
     texts: list[tuple[str, Destination, str]] = field(default_factory=list)
     images: list[tuple[str, Download]] = field(default_factory=list)
+
+    @property
+    def plan(self) -> tuple[str, ...]:
+        """The steps of the pull, one per line."""
+        edit = _EDIT
+        if self.existing_edit:
+            edit = f"edit {self.existing_edit}"
+        track = self.track or "production"
+        notes = printable(self.notes)
+        return (
+            f"read the store listing of {self.package} in {edit}",
+            f"write it to {printable(self.listing)}",
+            f"write the notes of the newest release on {track} to {notes}",
+        )
 
     def flow(self, context: Context) -> Outcome:
         """Read everything, then write what differs. Refusals get their cause and remedy."""
@@ -680,7 +719,7 @@ class Pull:
         return self._write(context)
 
     def _refuse_if_unfinished(self, context: Context) -> None:
-        """Raise ReleaseRefused where a new edit would close that of an unfinished release."""
+        """Raise ReleaseRefused if a new edit would close that of an unfinished release."""
         kept = unfinished(self.package, context)
         if kept:
             raise ReleaseRefused(
@@ -693,22 +732,24 @@ class Pull:
             )
 
     def _read(self, context: Context, edit: Edit) -> None:
-        """Read the listing, and the notes of the newest release.
-
-        The notes go to a file that is named after the highest version code of the release.
-        """
-        on_track: list[Releases] = []
+        """Read the listing, and the notes of the newest release on the track."""
+        releases: Releases = ()
 
         def read_listing() -> None:
             self._read_listing(context, edit)
 
         def read_track() -> None:
-            on_track.append(self._releases(edit))
+            nonlocal releases
+            releases = self._releases(edit)
 
         context.together([read_listing, read_track])
-        newest = Release()
-        if on_track[0]:
-            newest = model.newest(on_track[0])
+        if releases:
+            self._read_notes(context, model.newest(releases))
+
+    def _read_notes(self, context: Context, newest: Release) -> None:
+        """Add the notes of a release, whose files are named after its highest version code. A
+        release without version codes is left out.
+        """
         version_code = newest.highest_version_code
         if version_code < 0:
             return
@@ -718,7 +759,7 @@ class Pull:
                 self._add_text(language, "whats-new-directory", path, text)
 
     def _releases(self, edit: Edit) -> Releases:
-        """Return the releases of the track; none where an app has no production yet."""
+        """Return the releases of the track; none if the app has not used production yet."""
         try:
             return edit.track(self.track or "production")
         except ApiError as refused:
@@ -749,7 +790,9 @@ class Pull:
             self._add_images(language, kind, images)
 
     def _add_text(self, language: str, name: str, path: str, text: str) -> None:
-        """Add a text file to write, unless it would be blank; `name` is the input with its path."""
+        """Add a text file to write, unless it would be blank; `name` is the input that names its
+        folder.
+        """
         if text.strip():
             destination = Destination(self.workspace, name, path)
             self.texts.append((language, destination, text))
@@ -762,14 +805,16 @@ class Pull:
                 self._add_image(language, kind, image, f"{folder}/{kind}")
             return
         for number, image in enumerate(images[:MAX_SCREENSHOTS], 1):
-            self._add_image(
-                language, kind, image, f"{folder}/{kind}/{number}_{language}"
-            )
+            path = f"{folder}/{kind}/{number}_{language}"
+            self._add_image(language, kind, image, path)
 
     def _add_image(
         self, language: str, kind: str, image: ListedImage, path: str
     ) -> None:
-        """Add the download of an image; the extension of its path follows from the content."""
+        """Add the download of an image. `path` has no extension: the content decides on it.
+
+        Raises ProtocolError for an address that is not on Google's image hosts.
+        """
         root = image_host(image.url)
         if not root:
             raise ProtocolError(
@@ -799,12 +844,12 @@ class Pull:
         The outcome has trouble if an image arrived damaged.
         """
         expected: set[str] = set()
-        written: list[str] = []
+        written = 0
         damaged: list[IntegrityError] = []
         for _, destination, text in self.texts:
             expected.add(destination.path)
             if context.write(destination, text.encode()):
-                written.append(destination.name)
+                written += 1
                 context.info(f"{destination.name} written.")
         downloads = [partial(_download, context, image) for _, image in self.images]
         for file in context.together(downloads):
@@ -812,15 +857,18 @@ class Pull:
                 damaged.append(file)
                 continue
             expected.add(file.path)
-            if file.size:
-                written.append(file.path)
+            if file.size:  # it was fetched; one that was there already takes no bytes
+                written += 1
         self._warn_of_others(expected, context)
-        unchanged = len(self.texts) + len(self.images) - len(damaged) - len(written)
-        headline = f"{self.package}: {plural(len(written), 'file')} written, {unchanged} unchanged."
+        unchanged = len(self.texts) + len(self.images) - len(damaged) - written
+        files = plural(written, "file")
+        headline = f"{self.package}: {files} written, {unchanged} unchanged."
         return Outcome(headline, sections=(self._table(),), trouble=_trouble(damaged))
 
     def _warn_of_others(self, expected: Collection[str], context: Context) -> None:
-        """Warn of files in the folder that Google Play does not have: a push would send them."""
+        """Warn of files in the folder of the listing that Google Play does not have: a push would
+        send them.
+        """
         root = self.workspace.root / self.listing
         others: set[str] = set()
         for pattern in ("*/*.txt", "*/images/*.*", "*/images/*/*.*"):
@@ -837,7 +885,7 @@ class Pull:
         )
 
     def _table(self) -> Section:
-        """Return how many texts and images were pulled in each language."""
+        """Return a table of how many texts and images were pulled in each language."""
         texts: Counter[str] = Counter()
         images: Counter[str] = Counter()
         for language, _, _ in self.texts:
@@ -850,7 +898,7 @@ class Pull:
 
 
 def _trouble(damaged: Sequence[IntegrityError]) -> IntegrityError | None:
-    """Return what a pull with damaged images ends with."""
+    """Return the error with which a pull with damaged images ends; None if none is damaged."""
     if not damaged:
         return None
     first = damaged[0]
@@ -863,7 +911,7 @@ def _trouble(damaged: Sequence[IntegrityError]) -> IntegrityError | None:
 
 
 def _download(context: Context, image: Download) -> Downloaded | IntegrityError:
-    """Download one image of a listing. Warns of a damaged one and returns what is wrong with it."""
+    """Download one image of a listing. If it is damaged, warn of that and return what is wrong."""
     try:
         file = context.download(image)
     except IntegrityError as error:
@@ -875,9 +923,8 @@ def _download(context: Context, image: Download) -> Downloaded | IntegrityError:
 
 
 def _is_language(language: str, context: Context) -> bool:
-    """Whether Google Play returned the name of a language.
-
-    Warns of anything else, which could lead to a path outside of the folder.
+    """Return whether a name from Google Play is that of a language, and warn if it is not: the path
+    of its files could lead out of the folder.
     """
     if is_language_name(language):
         return True
@@ -889,9 +936,8 @@ def _is_language(language: str, context: Context) -> bool:
 
 
 def _ending(file: BinaryIO) -> str:
-    """Return the extension for an image by its content.
-
-    Raises IntegrityError for what is neither PNG nor JPEG.
+    """Return the extension for an image by its content. Raises IntegrityError if it is neither PNG
+    nor JPEG.
     """
     ending = image_ending(file.read(16))
     if not ending:
