@@ -1,6 +1,6 @@
-"""The APKs that Google Play makes of a bundle and signs: what it lists, once it has made them.
+"""List the APKs that Google Play makes of a bundle and signs, and wait until it has made them.
 
-Reference: generatedapks in the discovery document androidpublisher v3. Modules of recovery actions,
+Source: generatedapks in the discovery document androidpublisher v3. Modules of recovery actions,
 which are made in the Play Console, are left out.
 """
 
@@ -24,17 +24,13 @@ MAX_APKS = 20_000
 SETTLED = 4  # looks that find the same list, after which no more APKs are expected
 _LIST = "/androidpublisher/v3/applications/{package}/generatedApks/{code}"
 _DOWNLOAD = _LIST + "/downloads/{download}:download"
-_SPLITS, _STANDALONE, _SLICES = (
-    "generatedSplitApks",
-    "generatedStandaloneApks",
-    "generatedAssetPackSlices",
-)
+_SPLITS = "generatedSplitApks"
+_STANDALONE = "generatedStandaloneApks"
+_SLICES = "generatedAssetPackSlices"
 _UNIVERSAL = "generatedUniversalApk"
 # Fields that are "only present if the app uses automatic protection".
-UNPROTECTED_SPLITS, UNPROTECTED_STANDALONE = (
-    "unprotectedGeneratedSplitApks",
-    "unprotectedGeneratedStandaloneApks",
-)
+UNPROTECTED_SPLITS = "unprotectedGeneratedSplitApks"
+UNPROTECTED_STANDALONE = "unprotectedGeneratedStandaloneApks"
 _KINDS: Mapping[str, ListedKind] = {
     _SPLITS: "split",
     UNPROTECTED_SPLITS: "split",
@@ -47,11 +43,12 @@ _TEXTS = ("downloadId", "moduleName", "splitId", "sliceId")
 
 @dataclass(frozen=True)
 class GeneratedApk:
-    """One APK: the SHA-256 of the certificate that has signed it, and the path where it is.
+    """One APK that Google Play has made.
 
-    `split` is the name of the split, empty for the main split of the base, or the id of the slice;
-    `module` is empty where the list has none. Of an app with automatic protection some are
-    `unprotected`.
+    `certificate` is the SHA-256 of the certificate of its key, and `path` that of its download.
+    `split` is the name of the split, empty for the main split of the base, or the id of the slice.
+    `module` is empty if the list names none. An app with automatic protection has `unprotected`
+    APKs as well.
     """
 
     kind: ListedKind
@@ -64,7 +61,7 @@ class GeneratedApk:
 
     @property
     def name(self) -> str:
-        """What people know it by, among those of one signing key."""
+        """Its name for people, which tells it from the others of one signing key."""
         split = self.split or self.module or "base"
         names = {
             "split": f"{split}.apk of variant {self.variant}",
@@ -72,19 +69,22 @@ class GeneratedApk:
             "universal": "universal.apk",
             "slice": f"{split}.apk",
         }
-        return (
-            f"unprotected {names[self.kind]}" if self.unprotected else names[self.kind]
-        )
+        name = names[self.kind]
+        if self.unprotected:
+            return f"unprotected {name}"
+        return name
 
     @property
     def listed(self) -> ListedApk:
-        """What it should be."""
+        """What the list says that the file is."""
         return ListedApk(self.kind, self.module, self.split)
 
     @property
     def is_base(self) -> bool:
-        """Whether it is one with the app's own code that devices get."""
-        return self.kind == "standalone" or (self.kind == "split" and not self.split)
+        """Whether devices get the app's own code with it."""
+        if self.kind == "split":
+            return not self.split
+        return self.kind == "standalone"
 
 
 @dataclass(frozen=True)
@@ -101,20 +101,17 @@ class SigningKey:
 
     @property
     def has_base(self) -> bool:
-        """Whether there is an APK with the app's own code that devices get. Every app bundle yields
-        one: the main split of the base, or standalone APKs.
+        """Whether there is an APK with which devices get the app's own code. Every app bundle
+        yields one: the main split of the base, or standalone APKs.
         """
         return any(apk.is_base and not apk.unprotected for apk in self.apks)
 
     def of_kind(
         self, kind: ListedKind, *, unprotected: bool = False
     ) -> list[GeneratedApk]:
-        """The APKs of one kind, with automatic protection or without."""
-        return [
-            apk
-            for apk in self.apks
-            if (apk.kind, apk.unprotected) == (kind, unprotected)
-        ]
+        """Return the APKs of one kind, without automatic protection if `unprotected`."""
+        of_kind = [apk for apk in self.apks if apk.kind == kind]
+        return [apk for apk in of_kind if apk.unprotected == unprotected]
 
 
 def await_generated_apks(
@@ -124,15 +121,15 @@ def await_generated_apks(
     context: Context,
     check_uploaded: Callable[[], None] | None = None,
 ) -> list[SigningKey]:
-    """Return all APKs of a version once Google Play has made them.
+    """Return all APKs of a version once Google Play has made them, after `seconds` at most.
 
     Where two looks find none, or the only one, `check_uploaded` is to raise an error if Google Play
     does not have the version.
 
-    No document says when the list is complete. It counts as complete where every key has what
-    devices get of the app's own code, and a universal APK, which is for every device, or where it
-    stays the same for a while. When time is up, a list that has every universal APK, or stays the
-    same, is returned as it is. Raises TemporaryError for any other.
+    No document says when the list is complete. It counts as complete if every key has the APKs with
+    the app's own code, and if it also has its universal APK or the list has stayed the same for a
+    while. When time is up, a list that has every universal APK, or has stayed the same, is returned
+    as it is. Raises TemporaryError for any other.
     """
     poll = context.poll(seconds)
     same_looks = 0
@@ -171,40 +168,54 @@ def await_generated_apks(
 
 
 def _have_universal_apks(keys: Sequence[SigningKey]) -> bool:
-    """Return whether there is a universal APK of every key; false where there is no key."""
-    return bool(keys) and all(key.of_kind("universal") for key in keys)
+    """Return whether every key has a universal APK; False if there is no key."""
+    for key in keys:
+        if not key.of_kind("universal"):
+            return False
+    return bool(keys)
 
 
 def _have_bases(keys: Sequence[SigningKey]) -> bool:
-    """Return whether devices get the app's own code of every key; false where there is no key."""
-    return bool(keys) and all(key.has_base for key in keys)
+    """Return whether every key has the APKs with the app's own code; False if there is no key."""
+    for key in keys:
+        if not key.has_base:
+            return False
+    return bool(keys)
 
 
 def list_generated_apks(package: str, code: str, context: Context) -> list[SigningKey]:
-    """Return the APKs of a version by the key that has signed them.
+    """Return the APKs of a version by the key that has signed them; none if Google Play answers
+    404, as it may before any is generated.
 
-    A version of which nothing is generated may be answered with 404. Raises ProtocolError for an
-    answer of another form.
+    Raises ProtocolError for an answer in another form.
     """
-    place = {"package": package, "code": code}
+    version = {"package": package, "code": code}
+    call = Call(
+        "GET",
+        ROOT,
+        expand(_LIST, version),
+        what=f"the list of APKs generated for version {code}",
+        retry_on=conflict,
+    )
     try:
-        what = f"the list of APKs generated for version {code}"
-        path = expand(_LIST, place)
-        response = context.call(Call("GET", ROOT, path, what=what, retry_on=conflict))
+        response = context.call(call)
     except ApiError as refused:
         if refused.status != 404 or find(refused) is not OTHER:
             raise
         return []
     keys = []
+    count = 0
     for entry in entries(response, "generatedApks"):
         digest = re.sub(r"[:\s]", "", str(entry.get("certificateSha256Hash")))
         certificate = normal(digest, 32)
-        apks = tuple(_apks(entry, place, certificate))
-        if apks and not re.fullmatch("[0-9a-f]{64}", certificate):
+        apks = tuple(_apks(entry, version, certificate))
+        if not apks:
+            continue
+        if not re.fullmatch("[0-9a-f]{64}", certificate):
             raise _undocumented(code)
-        if apks:
-            keys.append(SigningKey(certificate, apks))
-    if sum(len(key.apks) for key in keys) > MAX_APKS:
+        keys.append(SigningKey(certificate, apks))
+        count += len(apks)
+    if count > MAX_APKS:
         raise ProtocolError(
             f"Google Play lists more than {MAX_APKS:,} APKs of version {code}.",
             cause=OTHER_ANSWERS,
@@ -214,46 +225,56 @@ def list_generated_apks(package: str, code: str, context: Context) -> list[Signi
 
 
 def _apks(
-    key: Mapping[str, Any], place: Mapping[str, str], certificate: str
+    key: Mapping[str, Any], version: Mapping[str, str], certificate: str
 ) -> Iterator[GeneratedApk]:
-    """Read the APKs of one key. Raises ProtocolError."""
+    """Read the APKs of one key. Raises ProtocolError for an undocumented entry."""
     for name, kind in _KINDS.items():
         for entry in entries(key, name):
-            texts = [entry.get(text, "") for text in _TEXTS]
-            variant = entry.get("variantId", 0)
-            if (
-                not all(isinstance(text, str) for text in texts)
-                or type(variant) is not int
-            ):
-                raise _undocumented(place["code"])
+            if not _is_documented(entry):
+                raise _undocumented(version["code"])
             module = entry.get("moduleName", "")
-            # "Empty for the main split of the base module"
-            split = entry.get("splitId") or entry.get("sliceId") or module
-            if kind == "split" and split == "base":
-                split = ""
             yield GeneratedApk(
                 kind,
                 certificate,
-                _path(entry, place),
-                split,
-                module,
-                variant,
-                name in (UNPROTECTED_SPLITS, UNPROTECTED_STANDALONE),
+                path=_path(entry, version),
+                split=_split(entry, kind, module),
+                module=module,
+                variant=entry.get("variantId", 0),
+                unprotected=name in (UNPROTECTED_SPLITS, UNPROTECTED_STANDALONE),
             )
     universal = key.get(_UNIVERSAL)
     if isinstance(universal, Mapping) and universal.get("downloadId"):
-        yield GeneratedApk("universal", certificate, _path(universal, place))
+        yield GeneratedApk("universal", certificate, _path(universal, version))
 
 
-def _path(entry: Mapping[str, Any], place: Mapping[str, str]) -> str:
-    """Return the path of a download. Raises ProtocolError where its id is none."""
+def _is_documented(entry: Mapping[str, Any]) -> bool:
+    """Return whether the fields of an APK have the documented types."""
+    for name in _TEXTS:
+        if not isinstance(entry.get(name, ""), str):
+            return False
+    return type(entry.get("variantId", 0)) is int
+
+
+def _split(entry: Mapping[str, Any], kind: ListedKind, module: str) -> str:
+    """Return the name of a split, or the id of a slice. An APK without either has the name of its
+    module, except the main split of the base, whose name is empty.
+    """
+    split: str = entry.get("splitId") or entry.get("sliceId") or module
+    if kind == "split" and split == "base":
+        return ""
+    return split
+
+
+def _path(entry: Mapping[str, Any], version: Mapping[str, str]) -> str:
+    """Return the path of a download. Raises ProtocolError if its id can't be part of a path."""
     download = entry.get("downloadId")
     if not isinstance(download, str) or not download.strip("."):
-        raise _undocumented(place["code"])
-    return expand(_DOWNLOAD, {**place, "download": download})
+        raise _undocumented(version["code"])
+    return expand(_DOWNLOAD, {**version, "download": download})
 
 
 def _undocumented(code: str) -> ProtocolError:
+    """Return the error for a list of APKs that can't be read."""
     return ProtocolError(
         f"Google Play returned the APKs of version {code} in an undocumented format.",
         cause=OTHER_ANSWERS,

@@ -1,9 +1,9 @@
-"""Whether a release reaches the people it is for, before anything of it is sent.
+"""Find out whether a release reaches the people it is for, before anything of it is sent.
 
 Google Play offers a user the highest version code of all tracks that the user is eligible for (Play
 Console Help, "Set up an open, closed, or internal test"), and refuses a release that no user of its
 track could be offered ("This release does not allow any existing users to upgrade to the newly
-added APKs."). Nothing is claimed where a fact is not known.
+added APKs."). If a fact is not known, nothing is claimed.
 """
 
 from __future__ import annotations
@@ -41,9 +41,8 @@ _MAX_KNOWN = 20  # version codes whose API levels are remembered
 
 
 def fitting(tracks: Sequence[str], artifacts: Sequence[Artifact]) -> tuple[str, ...]:
-    """Return those of the tracks that are for the devices of one app's artifacts.
-
-    If no track is, all of them are returned.
+    """Return those of the tracks that are for the devices of one app's artifacts; all of them if
+    none is.
     """
     manifests = [artifact.manifest for artifact in artifacts if artifact.manifest]
     forms = _forms_of_all(manifests)
@@ -58,7 +57,9 @@ def fitting(tracks: Sequence[str], artifacts: Sequence[Artifact]) -> tuple[str, 
             own_tracks.append(track)
     if form_tracks and _need_such_devices(manifests, forms):
         return tuple(form_tracks)  # the artifacts run on no other devices
-    return tuple(own_tracks or tracks)
+    if own_tracks:
+        return tuple(own_tracks)
+    return tuple(tracks)
 
 
 def _forms_of_all(manifests: Sequence[Manifest]) -> list[FormFactor]:
@@ -79,7 +80,7 @@ def _need_such_devices(
 
 
 def _forms(manifest: Manifest) -> list[FormFactor]:
-    """Return the form factors that a build is for, alone or among others."""
+    """Return the form factors that a build is for, whether it is only for them or not."""
     features = (*manifest.features, *manifest.optional_features)
     return [form for form in FORM_FACTORS.values() if form.feature in features]
 
@@ -87,9 +88,8 @@ def _forms(manifest: Manifest) -> list[FormFactor]:
 def check_form_factors(
     artifacts: Iterable[Artifact], tracks: Sequence[str], problems: Problems
 ) -> None:
-    """Add a problem for each build that is not for the devices of a track.
-
-    Warn of a build that is only for other devices than those of a track.
+    """Add a problem for each build that is not for the devices of a track, and a warning for each
+    build that is only for other devices.
     """
     for artifact in artifacts:
         if artifact.manifest is None:
@@ -131,50 +131,55 @@ def _check_track_of_build(
 def _names_of_tracks(forms: Sequence[FormFactor], base: str) -> str:
     """Return the tracks that correspond to `base` for builds with these form factors."""
     if forms:
-        return " or ".join(f"`{form.prefix}:{base}`" for form in forms)
+        names = [f"`{form.prefix}:{base}`" for form in forms]
+        return " or ".join(names)
     if base == QA:
         return "`internal`"
     return f"`{base}`"
 
 
 def check_upgrade(change: TrackChange) -> None:
-    """Raise ReleaseRefused where every user of the track has a higher version than the release has.
+    """Raise ReleaseRefused if every user of the track has a higher version than the release.
 
     A release that keeps one of those versions is not refused, nor one that is on the track already:
-    Google Play has accepted that before. Where users have versions of several APKs, some may have a
-    lower one than others and would be offered the new one.
+    Google Play has accepted it before. If a completed release has several APKs, its users have
+    different ones, and a user with the lowest may be offered the new one.
     """
     new = set(change.release.version_codes)
-    complete: list[str] = []
+    completed: list[str] = []
     for release in change.before:
         if release.has_same_versions(change.release):
             return
         if release.status == "completed":
-            complete += release.version_codes
-    if not new or not complete or not new.isdisjoint(complete):
+            completed += release.version_codes
+    if not new or not completed or not new.isdisjoint(completed):
         return
     if change.release.status == "draft":
         return
-    numbers = [int(code) for code in complete]
-    if change.release.highest_version_code < min(numbers):
-        raise ReleaseRefused(
-            f"Everybody on {change.track} has {'+'.join(complete)}; nobody would be offered "
-            f"{'+'.join(sorted(new, key=int))}.",
-            cause="Google Play offers a user only a version code that is higher than the one the "
-            "user has.",
-            hint=f"Give the build a version code above {max(numbers)}.",
-            code="no-upgrade-path",
-        )
+    numbers = [int(code) for code in completed]
+    if change.release.highest_version_code >= min(numbers):
+        return
+    everybody_has = "+".join(completed)
+    in_release = "+".join(sorted(new, key=int))
+    raise ReleaseRefused(
+        f"Everybody on {change.track} has {everybody_has}; nobody would be offered {in_release}.",
+        cause="Google Play offers a user only a version code that is higher than the one the "
+        "user has.",
+        hint=f"Give the build a version code above {max(numbers)}.",
+        code="no-upgrade-path",
+    )
 
 
 def shadowed(
     changes: Sequence[TrackChange], live: Mapping[str, Releases]
 ) -> Iterator[str]:
-    """Yield a sentence for each more open track that offers testers as high a version as the
-    release.
+    """Yield a sentence for each track, open to more people, that offers testers the same version as
+    the release or a higher one.
+
+    `live` are the releases of all tracks of the app.
     """
-    changed = {change.track: change.after for change in changes}
-    on_tracks = {**live, **changed}
+    changed_tracks = {change.track: change.after for change in changes}
+    on_tracks = {**live, **changed_tracks}
     for change in changes:
         new = change.release.highest_version_code
         if new < 0 or change.release.status in ("draft", "halted"):
@@ -188,7 +193,7 @@ def shadowed(
                 if TrackName(track).base != STANDARD[0]:
                     also = f" who may get {track}, too,"
                 yield f"testers on {change.track}{also} get {offered} from {track}, not {new}"
-            elif offered == new and track not in changed:
+            elif offered == new and track not in changed_tracks:
                 yield f"{new} is on {track} already, which reaches more people than {change.track}"
 
 
@@ -221,8 +226,8 @@ def _is_first_staged(change: TrackChange) -> bool:
     """Return whether a production track gets its first release, and that is a staged one.
 
     "Staged rollouts can only be used for app updates, not when publishing an app for the first
-    time" (Play Console Help, "Release app updates with staged rollouts"). Whether the API refuses
-    one is not documented.
+    time" (Play Console Help, "Release app updates with staged rollouts"). It is not documented
+    whether the API refuses one.
     """
     if TrackName(change.track).base != STANDARD[0]:
         return False
@@ -232,7 +237,7 @@ def _is_first_staged(change: TrackChange) -> bool:
 
 
 def _is_more_open(track: str, other: str) -> bool:
-    """Whether a track is for the same devices as another, and for more people."""
+    """Return whether a track is for the same devices as another one, and for more people."""
     same_form = TrackName(track).form_factor == TrackName(other).form_factor
     return same_form and _openness(track) < _openness(other)
 
@@ -240,7 +245,7 @@ def _is_more_open(track: str, other: str) -> bool:
 def _openness(track: str) -> int:
     """Return a number that is lower the more people are eligible for a track.
 
-    Closed tracks stand beside alpha.
+    Every closed track counts like alpha.
     """
     base = TrackName(track).base
     if base not in STANDARD:
@@ -259,17 +264,19 @@ def left_behind(
     if not levels or len(levels) < len(job.artifacts):
         return
     lowest = min(levels.values())
-    levels_before = _remembered(job, context)
+    recorded = _remembered(job, context)
     for change in changes:
-        complete = last_completed(change.before)
-        if not complete or not levels_before.keys() >= set(complete):
+        completed = last_completed(change.before)
+        if not completed or not recorded.keys() >= set(completed):
             continue
-        lowest_before = min(levels_before[code] for code in complete)
-        if lowest_before < lowest:
-            below = f"{lowest_before}"
-            if lowest - lowest_before > 1:
-                below += f" to {lowest - 1}"
-            yield f"devices with API level {below} stay on {'+'.join(complete)} on {change.track}"
+        lowest_before = min(recorded[code] for code in completed)
+        if lowest_before >= lowest:
+            continue
+        below = f"{lowest_before}"
+        if lowest - lowest_before > 1:
+            below += f" to {lowest - 1}"
+        versions = "+".join(completed)
+        yield f"devices with API level {below} stay on {versions} on {change.track}"
 
 
 def _min_levels(job: ReleaseJob) -> dict[str, int]:
@@ -285,21 +292,23 @@ def _min_levels(job: ReleaseJob) -> dict[str, int]:
 def remember_levels(job: ReleaseJob, context: Context) -> None:
     """Record the minimum API levels of what was released, for the plan of the next release.
 
-    They are recorded only where the state folder lasts: in any other, nothing stays of a release
+    They are recorded only in a state folder that lasts: any other is to keep nothing of a release
     that is over.
     """
-    new = _min_levels(job)
-    if new and job.lasting_state:
-        levels = {**_remembered(job, context), **new}
-        newest = list(levels.items())[-_MAX_KNOWN:]
-        context.remember(_key(job), json.dumps(dict(newest)))
+    new_levels = _min_levels(job)
+    if not new_levels or not job.lasting_state:
+        return
+    levels = {**_remembered(job, context), **new_levels}
+    newest = list(levels.items())[-_MAX_KNOWN:]
+    context.remember(_key(job), json.dumps(dict(newest)))
 
 
 def _remembered(job: ReleaseJob, context: Context) -> dict[str, int]:
-    """Return the recorded API levels by version code, empty where nothing can be read."""
+    """Return the recorded API levels by version code; empty if nothing can be read."""
     levels = {}
+    text = context.recall(_key(job)) or "{}"
     try:
-        record = json.loads(context.recall(_key(job)) or "{}")
+        record = json.loads(text)
         for code, level in record.items():
             levels[str(code)] = int(level)
     except (ValueError, TypeError, AttributeError):
@@ -308,4 +317,5 @@ def _remembered(job: ReleaseJob, context: Context) -> dict[str, int]:
 
 
 def _key(job: ReleaseJob) -> str:
+    """Return the key of an app's recorded API levels in the journal."""
     return f"api-levels:{job.package}"
