@@ -1,4 +1,4 @@
-"""Sends APKs and bundles to Play's internal app sharing, where each gets a download link for
+"""Send APKs and bundles to Play's internal app sharing, where each gets a download link for
 testers.
 """
 
@@ -20,8 +20,8 @@ from uploader.services.base import Prepared, Upload
 def prepare(
     inputs: CommonInputs, files: Artifacts, packages: tuple[str, ...], certificate: str
 ) -> Prepared:
-    """Read each manifest, which says apk or bundle and whose it is. Raises InputError with every
-    problem.
+    """Read each manifest, which says whether the file is an APK or a bundle, and of which app.
+    Raises InputError with every problem.
     """
     problems = Problems()
     uploads: list[Upload] = []
@@ -29,16 +29,17 @@ def prepare(
         upload = problems.collect(partial(_upload, file, packages))
         if upload:
             uploads.append(upload)
-    preflight.check_certificate(
-        [upload.artifact for upload in uploads], certificate, problems
-    )
+    artifacts = [upload.artifact for upload in uploads]
+    preflight.check_certificate(artifacts, certificate, problems)
     if not files:
         problems.add("files", "no APK or bundle was given.")
     return batch.prepared(inputs, tuple(uploads), problems, _outputs)
 
 
 def _upload(file: Artifact, packages: tuple[str, ...]) -> Upload:
-    """Return the upload of one file by its manifest. Raises InputError, also for another app."""
+    """Return the upload of one file by its manifest. Raises InputError if it can't be read, or is
+    of none of the given apps.
+    """
     if not file.manifest:
         file = inspect(file)
     manifest = file.manifest
@@ -57,24 +58,24 @@ def _upload(file: Artifact, packages: tuple[str, ...]) -> Upload:
     endpoint = method.endpoint(
         {"packageName": manifest.package}, at_most_once=True, id_fields=("downloadUrl",)
     )
-    # of an APK its own one, of a bundle the only one
+    # The last media type is that of an APK; for bundles there is only one.
     return Upload(endpoint, file, endpoint.media_types[-1])
 
 
 def _outputs(results: tuple[FileResult, ...]) -> dict[str, str]:
-    """The links, and of the first file how it was signed and its digest, as the service tells
-    them.
+    """Return the download links, and the certificate and digest of the first file, as the service
+    states them.
     """
     links = [_text(result.resource, "downloadUrl") for result in results]
     first = results[0].resource
     return {
         "download-url": links[0],
-        "download-urls": ",".join(link for link in links if link),
+        "download-urls": ",".join(filter(None, links)),
         "certificate-fingerprint": _text(first, "certificateFingerprint"),
         "sha256": _text(first, "sha256"),
     }
 
 
 def _text(resource: Mapping[str, Any], field: str) -> str:
-    """A field of the resource as text; empty where it has none."""
+    """Return a field of the resource as text; empty if it has none."""
     return str(resource.get(field) or "")

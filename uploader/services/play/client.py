@@ -1,7 +1,6 @@
-"""The client of one Play edit: the requests of androidpublisher v3, and the catalogue's upload
-methods.
+"""Make the requests of one Play edit, and uploads into it by the methods of the catalogue.
 
-The discovery document androidpublisher.v3 is the reference for every path and parameter.
+The discovery document androidpublisher.v3 is the source of every path and parameter.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from uploader.services.play.model import (
 ROOT = "https://androidpublisher.googleapis.com"
 # the likely cause of an answer that is not documented
 OTHER_ANSWERS = "The service has a fault, or something else answers in its place."
-# it knows apps by numbers of its own and has no address by package name
+# The console numbers its apps, so there is no address with a package name.
 CONSOLE = "https://play.google.com/console/"
 
 Entries: TypeAlias = list[Mapping[str, Any]]
@@ -50,8 +49,10 @@ _SUPPLEMENTARY: Mapping[SupplementaryKind, tuple[str, str, str]] = {
 
 
 def insert(context: Context, package: str) -> Edit:
-    """Open an edit. Idempotent: a second one only invalidates the first, of which nobody has
-    heard.
+    """Open an edit. The request may be repeated: a second edit only closes the first, whose id was
+    lost with its response.
+
+    Raises ProtocolError for a response without an id.
     """
     call = Call(
         "POST",
@@ -63,14 +64,16 @@ def insert(context: Context, package: str) -> Edit:
         promised=("id",),
     )
     response = context.call(call)
-    name = response.get("id")
-    if not isinstance(name, str) or not name.strip("."):
+    edit_id = response.get("id")
+    if not isinstance(edit_id, str) or not edit_id.strip("."):
         raise ProtocolError("Google Play opened an edit but did not return its id.")
-    return Edit(context, package, name)
+    return Edit(context, package, edit_id)
 
 
 def uploads(package: str) -> str:
-    """The path of all uploads into edits of an app. An account has one open edit of it at most."""
+    """Return the path of all uploads into edits of an app, of which an account has one open at
+    most.
+    """
     return "/upload" + expand(_EDITS, {"packageName": package})
 
 
@@ -83,13 +86,13 @@ class Edit:
     id: str
 
     def get(self) -> None:
-        """Ask for the edit itself. Raises ApiError where it is not open any more."""
+        """Ask for the edit itself. Raises ApiError if it is no longer open."""
         self._call("GET", "", f"the check of edit {self.id}", promised=("id",))
 
     def delete(self, *, closing: bool = False) -> None:
-        """Throw the edit away, with everything that was uploaded into it.
+        """Delete the edit with everything that was uploaded into it.
 
-        `closing` as in `Call`: it is sent even after a signal.
+        `closing` is that of `Call`: the request is sent even after a signal.
         """
         what = f"the deletion of edit {self.id}"
         self._call(
@@ -98,24 +101,23 @@ class Edit:
 
     def validate(self) -> None:
         """Ask Google Play to check the edit without committing it."""
-        self._call(
-            "POST", ":validate", f"the validation of edit {self.id}", promised=("id",)
-        )
+        what = f"the validation of edit {self.id}"
+        self._call("POST", ":validate", what, promised=("id",))
 
     def commit(self, *, review_by_hand: bool, cancel_review: bool) -> None:
-        """Commit the edit. Whether a commit whose response is lost has happened is not tried out:
-        it raises OutcomeUnknown.
+        """Commit the edit.
 
-        `review_by_hand` leaves it to people to send the changes for review, `cancel_review`
-        withdraws those that are in review. Raises ProtocolError for an answer that does not name
-        the edit, as one of a proxy would not.
+        `review_by_hand` leaves it to people to send the changes for review, and `cancel_review`
+        withdraws those that are in review. Raises OutcomeUnknown if the response is lost, since a
+        commit is not sent twice, and ProtocolError for a response that does not name the edit, such
+        as one of a proxy.
         """
-        in_review = (
-            "CANCEL_IN_REVIEW_AND_SUBMIT" if cancel_review else "ERROR_IF_IN_REVIEW"
-        )
+        in_review = "ERROR_IF_IN_REVIEW"
+        if cancel_review:
+            in_review = "CANCEL_IN_REVIEW_AND_SUBMIT"
         query = [("changesInReviewBehavior", in_review)]
         if review_by_hand:
-            # Left out rather than false: Google's refusal says that it "must not be set".
+            # It is left out rather than false: Google's refusal says that it "must not be set".
             query.append(("changesNotSentForReview", "true"))
         response = self._call(
             "POST",
@@ -133,24 +135,22 @@ class Edit:
     def listed(
         self, resource: Literal["bundles", "apks", "tracks", "listings"]
     ) -> Entries:
-        """Return all of one kind: artifacts with their digests, tracks with their releases, store
-        texts by language.
-
-        Where there are none the response still names its `kind`.
+        """Return the whole list of one kind: artifacts with their digests, tracks with their
+        releases, or store texts by language.
         """
         names = {"apks": "APKs", "listings": "store listings"}
         what = f"the list of {names.get(resource, resource)}"
+        # An empty list is left out, but its `kind` is not.
         promised = ("kind", resource)
         response = self._call("GET", f"/{resource}", what, promised=promised)
         return entries(response, resource)
 
     def details(self) -> Mapping[str, Any]:
         """Return the app's details, its default language among them."""
+        what = "the details of the app"
         # Every app has one of these.
         promised = ("defaultLanguage", "contactEmail", "contactWebsite", "contactPhone")
-        return self._call(
-            "GET", "/details", "the details of the app", promised=promised
-        )
+        return self._call("GET", "/details", what, promised=promised)
 
     def artifacts(self, kind: ArtifactKind) -> tuple[ListedArtifact, ...]:
         """Return the bundles, or the APKs, that the edit has."""
@@ -178,7 +178,7 @@ class Edit:
         self._change("PUT", _path("tracks", name), what, body, promised=("track",))
 
     def create_track(self, name: str, form_factor: str) -> None:
-        """Create a closed track. Raises ApiError, for one that is there already as well."""
+        """Create a closed track. Raises ApiError, also for a track that is there already."""
         body = {"track": name, "type": "CLOSED_TESTING", "formFactor": form_factor}
         self._change(
             "POST",
@@ -210,15 +210,15 @@ class Edit:
         self._change("PUT", _path("testers", track), what, body, promised=promised)
 
     def create_listing(self, language: str, texts: Mapping[str, str]) -> None:
-        """Add the store texts of a language that has none. One that has some would lose all but
-        these.
+        """Write the store texts of a language that has none yet. A language that has some would
+        lose all others.
         """
         body = {"language": language, **texts}
         what = f"the new {language} listing"
         self._change("PUT", _path("listings", language), what, body, promised=_NAMED)
 
     def change_listing(self, language: str, texts: Mapping[str, str]) -> None:
-        """Change these texts of a language, and leave its others as they are."""
+        """Change these store texts of a language, and leave its others as they are."""
         what = f"the update of the {language} listing"
         self._change(
             "PATCH", _path("listings", language), what, dict(texts), promised=_NAMED
@@ -229,10 +229,11 @@ class Edit:
     ) -> tuple[ListedImage, ...]:
         """Return the images of one type in one language, in the order in which they are shown.
 
-        `ask_twice` as in `Call`: what is only counted need not be.
+        `ask_twice` is that of `Call`.
         """
         call = replace(self.list_of_images(language, kind), ask_twice=ask_twice)
-        return images(self.context.call(call))
+        response = self.context.call(call)
+        return images(response)
 
     def list_of_images(self, language: str, kind: str) -> Call:
         """Return the request that lists images, for the search after an upload."""
@@ -241,7 +242,7 @@ class Edit:
         return Call("GET", ROOT, path, what=what, retry_on=conflict, ask_twice=True)
 
     def delete_image(self, language: str, kind: str, image: str) -> None:
-        """Remove one image."""
+        """Remove one image by its id."""
         path = _path("listings", language, kind, image)
         what = f"the deletion of an image of {language} {kind}"
         self._change("DELETE", path, what, may_be_empty=True)
@@ -254,21 +255,24 @@ class Edit:
         self._change("PATCH", path, what, body, promised=("referencesVersion",))
 
     def begin_artifact(self, file: Artifact, kind: str) -> None:
-        """Start the session in which `upload_artifact` then sends the bytes; the edit stays as it
-        is.
+        """Start the upload session of an artifact, for `upload_artifact` to send the bytes in. The
+        edit stays as it is.
         """
-        self.context.begin(self._artifact(file, kind))
+        upload = self._artifact(file, kind)
+        self.context.begin(upload)
 
     def upload_artifact(self, file: Artifact, kind: str) -> FileResult:
-        """Add a bundle or an APK; a version code is there once, and listed."""
-        return self.context.upload(self._artifact(file, kind))
+        """Add a bundle or an APK to the edit, which lists each version code once."""
+        upload = self._artifact(file, kind)
+        return self.context.upload(upload)
 
     def _artifact(self, file: Artifact, kind: str) -> Upload:
+        """Return the upload of a bundle or an APK."""
         endpoint = replace(self._endpoint(f"{kind}s"), looked_up=True)
         return Upload(
             endpoint,
             file,
-            endpoint.media_types[-1],  # the last of an APK's is its own one
+            endpoint.media_types[-1],  # the last one is that of an APK
             retry_on=conflict,
             changes=self._root,
         )
@@ -276,12 +280,10 @@ class Edit:
     def upload_supplementary(
         self, file: Artifact, code: int, kind: SupplementaryKind
     ) -> FileResult:
-        """Add a file to a version; a second upload replaces the first."""
+        """Add a file to a version. A second upload replaces the first."""
         method, parameter, value = _SUPPLEMENTARY[kind]
-        endpoint = self._endpoint(
-            method, apkVersionCode=str(code), **{parameter: value}
-        )
-        endpoint = replace(endpoint, idempotent=True)
+        parameters = {"apkVersionCode": str(code), parameter: value}
+        endpoint = replace(self._endpoint(method, **parameters), idempotent=True)
         upload = Upload(
             endpoint,
             file,
@@ -292,9 +294,8 @@ class Edit:
         return self.context.upload(upload)
 
     def image(self, language: str, kind: str, file: Artifact, search: Search) -> Upload:
-        """Return the upload of an image, which is added behind those that are there.
-
-        `search` finds out whether it arrived.
+        """Return the upload of an image, which is added after those that are there. `search` finds
+        out whether it arrived.
         """
         endpoint = self._endpoint("images", language=language, imageType=kind)
         endpoint = replace(endpoint, at_most_once=True, looked_up=True)
@@ -306,19 +307,21 @@ class Edit:
             retry_on=conflict,
             search=search,
             changes=self._root,
-            quiet=True,  # a store listing has hundreds, each of which goes in a moment
+            quiet=True,  # a store listing has hundreds of images, each sent in a moment
         )
 
     @property
     def _root(self) -> str:
-        return expand(
-            _EDITS + "/{editId}", {"packageName": self.package, "editId": self.id}
-        )
+        """The path of the edit."""
+        values = {"packageName": self.package, "editId": self.id}
+        return expand(_EDITS + "/{editId}", values)
 
     def _call(
         self, method: str, path: str, what: str, json: Json | None = None, **more: Any
     ) -> dict[str, Json]:
-        """Make one request below the edit; `more` are other fields of the `Call`."""
+        """Make one request about the edit, at `path` below it; `more` are other fields of the
+        `Call`.
+        """
         call = Call(
             method, ROOT, self._root + path, json=json, what=what, retry_on=conflict
         )
@@ -327,35 +330,41 @@ class Edit:
     def _change(
         self, method: str, path: str, what: str, json: Json | None = None, **more: Any
     ) -> None:
-        """Make one request that changes the edit, of which few may be under way at a time."""
+        """Make one request that changes the edit. Only a few of them may be under way at a time."""
         self._call(method, path, what, json, changes=self._root, **more)
 
     def _endpoint(self, resource: str, **values: str) -> Endpoint:
+        """Return the upload method of a resource of the edit, with its parameters filled in."""
         method = _find(f"androidpublisher.edits.{resource}.upload")
         assert method, "the catalogue has it"
-        return method.endpoint(
-            {"packageName": self.package, "editId": self.id, **values}
-        )
+        edit = {"packageName": self.package, "editId": self.id}
+        return method.endpoint({**edit, **values})
 
 
 def _track(entry: Mapping[str, Any]) -> Track:
     """Return a track of the list, with its releases. Raises ProtocolError as `releases` does."""
-    return Track(str(entry.get("track", "")), releases(entry))
+    name = str(entry.get("track", ""))
+    return Track(name, releases(entry))
 
 
 def is_there_already(refused: ApiError) -> bool:
-    """Whether what was to be created is there, perhaps by a request whose answer was lost."""
+    """Return whether what was to be created is there already, perhaps by a request whose response
+    was lost.
+    """
     return refused.reason == "alreadyExists" or "already exists" in refused.message
 
 
 def _track_conflict(refused: ApiError) -> str:
-    """As `conflict`; Google answers 409 for a track that is there already as well."""
+    """Return why the refusal to create a track passes by itself, as `conflict` does; empty for a
+    track that is there already, which Google may also answer with 409.
+    """
     if is_there_already(refused):
         return ""
     return conflict(refused)
 
 
 def _path(*segments: str) -> str:
+    """Return a path with its segments escaped."""
     path = ""
     for segment in segments:
         path += "/" + expand("{value}", {"value": segment})
@@ -363,7 +372,9 @@ def _path(*segments: str) -> str:
 
 
 def entries(response: object, name: str) -> Entries:
-    """The entries of a list in a response. Raises ProtocolError when it is no such list."""
+    """Return the entries of a list of objects in a response; none if it is left out. Raises
+    ProtocolError for anything else.
+    """
     if isinstance(response, Mapping):
         listed = response.get(name, [])
         if _are_objects(listed):
@@ -389,9 +400,11 @@ def _are_texts(value: object) -> bool:
 
 def releases(response: object) -> Releases:
     """Return the releases in a response about a track. Raises ProtocolError for any other."""
-    return tuple(map(Release.from_json, entries(response, "releases")))
+    listed = entries(response, "releases")
+    return tuple(map(Release.from_json, listed))
 
 
 def images(response: object) -> tuple[ListedImage, ...]:
     """Return the images in a response that lists them. Raises ProtocolError for any other."""
-    return tuple(map(ListedImage.from_json, entries(response, "images")))
+    listed = entries(response, "images")
+    return tuple(map(ListedImage.from_json, listed))

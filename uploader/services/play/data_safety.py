@@ -1,5 +1,5 @@
-"""The target `play-data-safety`: sends the data safety form, as the Play Console exports it,
-outside any edit.
+"""The target `play-data-safety`: send the data safety form, as the Play Console exports it, outside
+any edit.
 
 Source: developers.google.com/android-publisher/api-ref/rest/v3/applications/dataSafety. Google
 checks the answers, and its response says what is wrong with them; the checks here refuse only files
@@ -48,10 +48,16 @@ def prepare(
     package = batch.one_app(packages, problems)
     batch.require(problems, package_name=package)
     batch.require_one(files, "the data safety form", problems)
-    form = problems.collect(lambda: _read(files[0])) if len(files) == 1 else None
+    text = ""
+    answers = 0
+    if len(files) == 1:
+        form = problems.collect(partial(_read, files[0]))
+        if form:
+            text, answers = form
     problems.raise_if_any()
-    text, answers = form or ("", 0)
-    what = f"{files[0].name} ({plural(answers, 'answer')}) as the data safety form of {package}"
+    name = files[0].name
+    count = plural(answers, "answer")
+    what = f"{name} ({count}) as the data safety form of {package}"
     if inputs.dry_run:
         flow = batch.dry_run(f"Would send {what}.")
     else:
@@ -62,7 +68,7 @@ def prepare(
 def _flow(
     package: str, text: str, answers: int, rehearsal: bool, context: Context
 ) -> Outcome:
-    """Send the form in one request, which may be repeated: the form replaces the one before."""
+    """Send the form in one request. It may be repeated, since a form replaces the one before it."""
     path = expand(_PATH, {"package": package})
     call = Call(
         "POST",
@@ -84,8 +90,8 @@ def _flow(
 
 
 def _read(file: Artifact) -> tuple[str, int]:
-    """Return the text of the form and how many of its rows hold an answer. Raises InputError for a
-    file that is no such form.
+    """Return the text of the form and how many of its rows have an answer. Raises InputError for a
+    file that is no data safety form.
     """
     if file.size is None:
         raise _wrong_form(f"{file.name} is a stream.")
@@ -97,14 +103,18 @@ def _read(file: Artifact) -> tuple[str, int]:
         data = opened.read(_MAX_SIZE + 1)
     try:
         text = data.decode("utf-8-sig")
-        reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-        rows = [(reader.line_num, row) for row in reader if row]
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise _wrong_form(f"line {line} of {file.name} is not UTF-8.") from None
+    try:
+        reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+        rows = [(reader.line_num, row) for row in reader if row]
     except csv.Error as error:
         raise _wrong_form(f"{file.name} is not a CSV file: {error}.") from None
-    if not rows or tuple(rows[0][1]) != _HEADER:
+    header: list[str] = []
+    if rows:
+        _, header = rows[0]
+    if tuple(header) != _HEADER:
         raise _wrong_form(
             f"{file.name} does not begin with the header row {','.join(_HEADER)}."
         )
@@ -112,8 +122,8 @@ def _read(file: Artifact) -> tuple[str, int]:
 
 
 def _count_answers(name: str, rows: Iterable[tuple[int, list[str]]]) -> int:
-    """Return how many rows, each with the number of its line, hold an answer. Raises InputError
-    with the first mistakes of the file `name`.
+    """Count the rows with an answer; each row comes with the number of its line. Raises InputError
+    with the first mistakes in the file `name`.
     """
     wrong = []
     answers = 0
@@ -136,4 +146,6 @@ def _count_answers(name: str, rows: Iterable[tuple[int, list[str]]]) -> int:
 
 
 def _wrong_form(*mistakes: str) -> InputError:
-    return InputError(*(Problem("files", what, _ACCEPTED) for what in mistakes))
+    """Return the error for a file with these mistakes."""
+    problems = [Problem("files", what, _ACCEPTED) for what in mistakes]
+    return InputError(*problems)
