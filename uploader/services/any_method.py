@@ -1,4 +1,4 @@
-"""Sends files to any upload method of Google's APIs, by the catalogue and the rules in
+"""Send files to any upload method of Google's APIs, by the catalogue and the rules in
 docs/TARGETS.md.
 """
 
@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
+from functools import partial
 from typing import Any
 from urllib.parse import quote
 
@@ -16,26 +17,33 @@ from uploader.errors import InputError, Problem, Problems
 from uploader.files.artifacts import Artifact, Artifacts
 from uploader.inputs.records import CommonInputs, MethodInputs
 from uploader.services import any_method_advice, batch, catalogue, media_types
-from uploader.services.base import Context, Endpoint, Outcome, Prepared, Upload
+from uploader.services.base import (
+    Context,
+    Endpoint,
+    Flow,
+    Outcome,
+    Prepared,
+    Upload,
+)
 from uploader.services.catalogue import Method, Values
 from uploader.text import nested_deeply
 
 _STORAGE = "storage.objects.insert"
-# Methods that can be called with metadata and no file: Gmail's take a whole mail or a draft's id in
-# it, Play's an image's resource.
+# Methods that can be called with metadata and no file: in it Gmail's take a whole mail or the id of
+# a draft, and Play's the resource of an image.
 _ALONE = ("gmail.", "androidpublisher.edits.images.")
-# Preconditions on the object's state before the request. One that names that state fails when the
-# request is repeated after a success, so a repeat does no harm, and the object shows afterwards
-# whether the first request or somebody else's change made it fail.
+# Preconditions that name the state of the object before the request. They fail if the request is
+# repeated after a success, so a repeat does no harm. The object then shows whether the first
+# request or somebody else's change made it fail.
 _STATES = {"ifGenerationMatch", "ifMetagenerationMatch"}
 _OTHER_STATES = {"ifGenerationNotMatch", "ifMetagenerationNotMatch"}
 _NAMELESS = (
     "A simple upload can't carry the file's name, so Drive will call the file Untitled."
 )
-# By path: the digest that a service states of what it stored, the field that holds it, and the
-# fields of a response unless others are asked for (empty: all fields). Cloud Storage states crc32c
-# of every object; Drive states sha256 where it is asked for, once it holds the bytes as they were
-# sent (developers.google.com/drive/api/reference/rest/v3/files).
+# By the beginning of the path: the digest that a service states of what it stored, the field that
+# has it, and the fields of a response unless others are asked for (empty: all fields). Cloud
+# Storage states crc32c of every object; Drive states sha256 if it is asked to, for bytes that it
+# stores as they were sent (developers.google.com/drive/api/reference/rest/v3/files).
 _DIGESTS = {
     "/storage/v1/": ("crc32c", "crc32c", ""),
     "/drive/v2/": ("sha256", "sha256Checksum", ""),
@@ -51,13 +59,12 @@ def prepare(inputs: CommonInputs, files: Artifacts, given: MethodInputs) -> Prep
     if method is None:
         raise InputError(_no_such_method(inputs.target))
     problems = Problems()
-    parameters = problems.collect(lambda: read_params(given.params))
-    metadata = batch.read_metadata(given.metadata, problems)
+    parameters: Mapping[str, Any] = {}
     values: Values = {}
-    if parameters is not None:
-        parameters = any_method_advice.as_meant(
-            method.id, parameters, metadata, problems
-        )
+    as_given = problems.collect(partial(read_params, given.params))
+    metadata = batch.read_metadata(given.metadata, problems)
+    if as_given is not None:
+        parameters = any_method_advice.as_meant(method.id, as_given, metadata, problems)
         values = catalogue.check_params(method, parameters, problems)
     name_field = _name_field(method, inputs.upload_protocol)
     media_type = catalogue.check_media_type(
@@ -77,8 +84,7 @@ def prepare(inputs: CommonInputs, files: Artifacts, given: MethodInputs) -> Prep
         _upload(method, values, metadata, name_field, file, media_type)
         for file in files
     ]
-    # any other request makes a new thing
-    if _replaces(method):
+    if _replaces(method):  # any other method makes a new thing of each file
         _check_places(uploads, problems)
     prepared = batch.prepared(
         inputs,
@@ -86,19 +92,23 @@ def prepare(inputs: CommonInputs, files: Artifacts, given: MethodInputs) -> Prep
         problems,
         wait_deadline=given.wait_deadline,
     )
-    send = prepared.flow
-
-    def flow(context: Context) -> Outcome:
-        with any_method_advice.explained_refusals(method.id, parameters or {}):
-            return send(context)
-
+    flow = partial(_explained, method.id, parameters, prepared.flow)
     warnings = prepared.warnings
     if name_field != method.name_field:
         warnings = (_NAMELESS,)
     return replace(prepared, flow=flow, warnings=warnings)
 
 
+def _explained(
+    method: str, parameters: Mapping[str, Any], send: Flow, context: Context
+) -> Outcome:
+    """Send the files, and explain the refusals of Drive and Cloud Storage."""
+    with any_method_advice.explained_refusals(method, parameters):
+        return send(context)
+
+
 def _no_such_method(target: str) -> Problem:
+    """Return the problem of an unknown target, with the methods that have a similar name."""
     what = f"{target!r} is not an upload method."
     similar = get_close_matches(target, catalogue.targets())
     if similar:
@@ -108,10 +118,10 @@ def _no_such_method(target: str) -> Problem:
 
 
 def _name_field(method: Method, protocol: str) -> str:
-    """Return the metadata field that a file's own name goes into, empty for none.
+    """Return the metadata field for a file's own name; empty if the name is not sent.
 
-    A simple upload carries no metadata. Drive does without a name; whatever else takes one requires
-    it.
+    A simple upload carries no metadata, and Drive does not require a name. The other methods that
+    take one require it.
     """
     if protocol == "simple" and method.id.startswith("drive."):
         return ""
@@ -126,7 +136,7 @@ def _upload(
     file: Artifact,
     media_type: str,
 ) -> Upload:
-    """Return the upload of one file; an empty `media_type` is chosen by its content and name."""
+    """Return the upload of one file. Without a `media_type` it gets one by its content and name."""
     if not media_type:
         media_type = media_types.choose(file, method.template.media_types)
     values, metadata = _with_file_name(method, values, metadata, name_field, file)
@@ -135,7 +145,7 @@ def _upload(
 
 
 def _replaces(method: Method) -> bool:
-    """Whether a file takes the place of what is there: an update, or an object of a fixed name."""
+    """Return whether a file replaces what is there: an update, or an object of the same name."""
     if method.id == _STORAGE:
         return True
     return method.template.http_method in {"PUT", "PATCH"}
@@ -153,8 +163,8 @@ def _check_places(uploads: Sequence[Upload], problems: Problems) -> None:
 
 
 def read_params(text: str) -> dict[str, Any]:
-    """Return the map in the input `params`, JSON or YAML, whose scalars stay as they are written.
-    Raises InputError.
+    """Return the map in the input `params`, which is JSON or YAML. The scalars of YAML stay text as
+    it is written. Raises InputError.
     """
     accepted = "a YAML or JSON map, without aliases"
     try:
@@ -181,19 +191,19 @@ def read_params(text: str) -> dict[str, Any]:
 
 
 def _read_yaml(text: str) -> Any:
-    """Return the value of a YAML text, whose scalars are all text. Raises YAMLError, also for deep
-    brackets and for aliases.
+    """Return the value of a YAML text, with all scalars as text. Raises YAMLError, also for deeply
+    nested brackets and for aliases.
     """
     import yaml  # most runs have no params
 
-    # Deep brackets are scanned for hours, and a few lines with aliases can stand for gigabytes.
+    # Deeply nested brackets take hours to scan, and a few lines with aliases can stand for
+    # gigabytes.
     if nested_deeply(text):
         raise yaml.YAMLError
     for token in yaml.scan(text):
         if isinstance(token, yaml.AliasToken):
             raise yaml.YAMLError
-    # BaseLoader makes strings of all scalars: a version `1.10` or a name `no` arrives as it was
-    # written.
+    # BaseLoader makes text of all scalars: a version `1.10` or a name `no` stays as it is written.
     return yaml.load(text, Loader=yaml.BaseLoader)  # noqa: S506  # builds str, list and dict alone
 
 
@@ -204,8 +214,8 @@ def _with_file_name(
     name_field: str,
     file: Artifact,
 ) -> tuple[Values, Mapping[str, Any]]:
-    """Return the parameters and the metadata with the file's own name, where the method makes
-    something that has a name and none was given.
+    """Return the parameters and the metadata, with the file's own name if the method takes a name
+    and none was given.
     """
     if method.id == _STORAGE:
         return _with_object_name(values, metadata, file)
@@ -221,7 +231,8 @@ def _with_object_name(
     """Return the parameters and the metadata of an object of Cloud Storage, with its name in the
     parameters.
 
-    It is the name given, or the file's path in the workspace, below a name that ends in `/`.
+    It is the name that was given. If that is empty or ends in `/`, the file's path in the workspace
+    is added to it.
     """
     prefix = _object_name(values, metadata)
     if prefix and not prefix.endswith("/"):
@@ -236,7 +247,7 @@ def _with_object_name(
 
 
 def _object_name(values: Values, metadata: Mapping[str, Any]) -> str:
-    """Return the name of an object of Cloud Storage as it was given, empty for none."""
+    """Return the name of an object of Cloud Storage as it was given; empty if none was given."""
     name = "".join(values.get("name", ()))
     if not name:
         name = str(metadata.get("name", ""))
@@ -244,7 +255,7 @@ def _object_name(values: Values, metadata: Mapping[str, Any]) -> str:
 
 
 def _endpoint(method: Method, values: Values, metadata: Mapping[str, Any]) -> Endpoint:
-    """Return the method as this request uses it."""
+    """Return the endpoint of a method for one request."""
     template = method.template
     placeholders = catalogue.placeholders(template.upload_path)
     path_values = {name: values[name][0] for name in placeholders}
@@ -252,19 +263,18 @@ def _endpoint(method: Method, values: Values, metadata: Mapping[str, Any]) -> En
     query_values = _with_state_fields(template, query_values)
     query: list[tuple[str, str]] = []
     for name, texts in query_values.items():
-        if name in path_values:
-            continue
-        query += [(name, text) for text in texts]
+        if name not in path_values:
+            query += [(name, text) for text in texts]
     scopes = template.scopes
-    # The wider scope when the request names something that others may have made: a file, a folder.
-    names_existing = "fileId" in values or "addParents" in values
-    if names_existing or metadata.get("parents"):
+    # A file or folder that the request names may have been made by others, which needs the wider
+    # scope.
+    if "fileId" in values or "addParents" in values or metadata.get("parents"):
         scopes = (method.scope_existing,)
     lookup = ""
     if not _STATES.isdisjoint(values):
         lookup = _lookup(template.path, values, metadata)
     idempotent = template.idempotent or _is_repeatable(method, values)
-    # which may leave everything else out of the response
+    # The response to a request that chooses fields may have none of the others.
     chooses_fields = "fields" in values
     return method.endpoint(
         path_values,
@@ -280,17 +290,17 @@ def _endpoint(method: Method, values: Values, metadata: Mapping[str, Any]) -> En
 
 
 def _is_repeatable(method: Method, values: Values) -> bool:
-    """Whether sending the same request twice leaves one thing."""
+    """Return whether the same request may be sent twice without a second effect."""
     if not _replaces(method):
         return False
-    names_state = not _STATES.isdisjoint(values)
-    names_other_state = not _OTHER_STATES.isdisjoint(values)
-    return names_state or not names_other_state
+    if not _STATES.isdisjoint(values):
+        return True
+    return _OTHER_STATES.isdisjoint(values)
 
 
 def _with_digest_field(path: str, values: Values) -> tuple[str, Values]:
-    """Return the digest that the method at `path` states, empty where it states none, and the
-    parameters, which ask for it where they ask for chosen fields.
+    """Return the digest that the method at `path` states, empty if it states none, and the
+    parameters. If these choose the fields of the response, the digest is added to them.
     """
     for prefix, (digest, field, usual_fields) in _DIGESTS.items():
         if not path.startswith(prefix):
@@ -307,8 +317,8 @@ def _with_digest_field(path: str, values: Values) -> tuple[str, Values]:
 
 
 def _with_state_fields(template: Endpoint, values: Values) -> Values:
-    """Return the parameters, which ask for the members that tell what became of the upload where
-    they ask for chosen members.
+    """Return the parameters. If these choose the fields of the response, the fields that say what
+    became of the upload are added to them.
     """
     fields = "".join(values.get("fields", ()))
     if not fields or not template.completion:
@@ -326,10 +336,10 @@ def _with_state_fields(template: Endpoint, values: Values) -> Values:
 
 
 def _lookup(path: str, values: Values, metadata: Mapping[str, Any]) -> str:
-    """Return the path, with its query, that shows an object of Cloud Storage."""
-    bucket = catalogue.expand(path, {"bucket": values["bucket"][0]})
+    """Return the path that shows an object of Cloud Storage, with its query."""
+    objects = catalogue.expand(path, {"bucket": values["bucket"][0]})
     name = quote(_object_name(values, metadata), safe="")
-    lookup = f"{bucket}/{name}"
+    lookup = f"{objects}/{name}"
     for project in values.get("userProject", ()):
         lookup += f"?userProject={quote(project, safe='')}"
     return lookup
