@@ -1,14 +1,14 @@
-"""Merges the manifests of several modules as bundletool does where they become one APK.
+"""Merges the manifests of several modules as bundletool does when it makes one APK of them.
 
-The result is the base's manifest, in whose <application> the components of the other modules take
-part. Reference: FusingAndroidManifestMerger, AndroidManifestMerger, BundleModuleMerger and
+The result is the base's manifest; its <application> also has the components of the other modules.
+Reference: FusingAndroidManifestMerger, AndroidManifestMerger, BundleModuleMerger and
 ModuleSplitsToShardMerger in bundletool (github.com/google/bundletool).
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -33,12 +33,12 @@ ElementId: TypeAlias = tuple[str, str]
 
 
 def element_id(element: Element) -> ElementId:
-    """Return what tells an element from its siblings."""
+    """Return what distinguishes an element from its siblings."""
     return element.name, element.attributes.get(NAME, "")
 
 
 def digest(element: Element) -> str:
-    """Return a digest of what an element says, with all that is in it."""
+    """Return the SHA-256 of an element and everything in it, in hexadecimal."""
     attributes = sorted(element.attributes.items())
     children = [digest(child) for child in element.children]
     content = repr((element.name, attributes, element.text, children))
@@ -55,28 +55,31 @@ def merged_applications(
 ) -> list[Element]:
     """Return each <application> that bundletool may make of a base module and these features.
 
-    It merges all of them at once, or first those that are always installed and then the others.
+    bundletool merges all of them at once, or first those that are always installed and then the
+    others.
     """
-    ordered = dict(sorted(features.items()))
-    application = application_of(base)
-    at_once = _merge_all(application, ordered.values(), bundletool)
-    always: dict[str, Element] = {}
-    others: dict[str, Element] = {}
-    for name, manifest in ordered.items():
+    ordered: list[Element] = []
+    always: list[Element] = []
+    others: list[Element] = []
+    for _, manifest in sorted(features.items()):
+        ordered.append(manifest)
         if is_always_installed(manifest):
-            always[name] = manifest
+            always.append(manifest)
         else:
-            others[name] = manifest
+            others.append(manifest)
+    application = application_of(base)
+    at_once = _merge_all(application, ordered, bundletool)
     if not always or not others:
         return [at_once]
-    # The base with what is always installed was merged by a version that merges activities.
+    # A version that merges those that are always installed first merges their activities, too.
     first = max(bundletool, MERGES_ACTIVITIES)
-    permanent = _merge_all(application, always.values(), first)
-    return [at_once, _merge_all(permanent, others.values(), bundletool)]
+    permanent = _merge_all(application, always, first)
+    in_two_steps = _merge_all(permanent, others, bundletool)
+    return [at_once, in_two_steps]
 
 
 def is_asset_pack(manifest: Element) -> bool:
-    """Return whether a module has assets alone (bundletool, AndroidManifest.getModuleType)."""
+    """Return whether a module has only assets (bundletool, AndroidManifest.getModuleType)."""
     settings = manifest.find(f"{DISTRIBUTION}module")
     if settings is None:
         return False
@@ -102,86 +105,112 @@ def is_always_installed(manifest: Element) -> bool:
     if install_time.find(f"{DISTRIBUTION}conditions"):
         return False
     removable = install_time.find(f"{DISTRIBUTION}removable")
-    return (
-        removable is None
-        or removable.attributes.get(f"{DISTRIBUTION}value") not in TRUE
-    )
+    if removable is None:
+        return True
+    return removable.attributes.get(f"{DISTRIBUTION}value") not in TRUE
 
 
 def is_instant(manifest: Element) -> bool:
-    """Return whether a module is a part of an instant app (bundletool,
+    """Return whether a module is part of an instant app (bundletool,
     AndroidManifest.isInstantModule).
     """
     settings = manifest.find(f"{DISTRIBUTION}module")
-    return (
-        settings is not None
-        and settings.attributes.get(f"{DISTRIBUTION}instant") in TRUE
-    )
+    if settings is None:
+        return False
+    return settings.attributes.get(f"{DISTRIBUTION}instant") in TRUE
 
 
 def _merge_all(
-    base: Element, features: Iterable[Element], bundletool: Version
+    base: Element, features: Sequence[Element], bundletool: Version
 ) -> Element:
-    """Merge features, in the order of their names, into the base's <application>."""
-    if bundletool < MERGES_ACTIVITIES:
+    """Merge the manifests of features, which are in the order of their names, into the base's
+    <application>.
+    """
+    if not features or bundletool < MERGES_ACTIVITIES:
         return base
+    kinds = _ACTIVITIES
+    if bundletool >= MERGES_COMPONENTS:
+        kinds = _COMPONENTS
     applications = [application_of(manifest) for manifest in features]
-    kinds = _COMPONENTS if bundletool >= MERGES_COMPONENTS else _ACTIVITIES
-    sources = _sources([*applications, base], kinds)
-    of_base = 0
-    for child in base.children:
-        if child.name in kinds:
-            of_base += 1
-    total = sum(len(elements) for elements in sources.values())
+    declarations = _declarations([*applications, base], kinds)
+    own_count = _count(base, kinds)
+    declared_count = sum(len(elements) for elements in declarations.values())
     # bundletool compares these two numbers and then takes the base as it is.
-    if not applications or of_base == total:
+    if own_count == declared_count:
         return base
     merged: dict[ElementId, Element] = {}
-    for identity, elements in sources.items():
-        is_merged = bundletool >= MERGES_COMPONENTS and len(elements) > 1
-        merged[identity] = _merge_children(elements) if is_merged else elements[0]
+    for identity, elements in declarations.items():
+        component = elements[0]
+        if bundletool >= MERGES_COMPONENTS and len(elements) > 1:
+            component = _merge_children(elements)
+        merged[identity] = component
     return _with_merged(base, merged)
 
 
-def _sources(
+def _declarations(
     applications: Sequence[Element], kinds: Collection[str]
 ) -> dict[ElementId, list[Element]]:
-    """Return the elements that are merged, those of features before those of the base."""
-    sources: dict[ElementId, list[Element]] = {}
+    """Return each component that is merged, with its declarations in the order of these
+    applications.
+    """
+    declarations: dict[ElementId, list[Element]] = {}
     for application in applications:
         for child in application.children:
+            if child.name not in kinds:
+                continue
             name = child.attributes.get(NAME, "")
-            if child.name in kinds and name and name != _NOT_MERGED:
-                sources.setdefault(element_id(child), []).append(child)
-    return sources
+            if name in ("", _NOT_MERGED):
+                continue
+            same_component = declarations.setdefault(element_id(child), [])
+            same_component.append(child)
+    return declarations
+
+
+def _count(application: Element, kinds: Collection[str]) -> int:
+    """Return how many elements of these kinds an <application> has."""
+    count = 0
+    for child in application.children:
+        if child.name in kinds:
+            count += 1
+    return count
 
 
 def _merge_children(elements: Sequence[Element]) -> Element:
-    """Return the first declaration of a component with the filters and metadata of all."""
+    """Return the first declaration of a component, with the intent filters and <meta-data> of all
+    of its declarations.
+    """
     filters: dict[str, Element] = {}
     metadata: dict[str, Element] = {}
     for element in elements:
         for child in element.children:
             if child.name == "intent-filter":
                 filters.setdefault(digest(child), child)
-            elif child.name == "meta-data" and NAME in child.attributes:
+            elif _is_named_metadata(child):
                 metadata.setdefault(child.attributes[NAME], child)
-    kept = []
-    for child in elements[0].children:
-        is_named_metadata = child.name == "meta-data" and NAME in child.attributes
-        if child.name != "intent-filter" and not is_named_metadata:
-            kept.append(child)
-    return replace(elements[0], children=[*kept, *filters.values(), *metadata.values()])
+    first = elements[0]
+    children = []
+    for child in first.children:
+        if child.name == "intent-filter" or _is_named_metadata(child):
+            continue
+        children.append(child)
+    children.extend(filters.values())
+    children.extend(metadata.values())
+    return replace(first, children=children)
+
+
+def _is_named_metadata(element: Element) -> bool:
+    return element.name == "meta-data" and NAME in element.attributes
 
 
 def _with_merged(base: Element, merged: Mapping[ElementId, Element]) -> Element:
-    """Return the base's <application> with merged elements in the places of its own, and the others
-    behind them.
+    """Return the base's <application>, in which merged components replace its own; those that it
+    does not declare follow at the end.
     """
     children = []
-    left = dict(merged)
+    additional = dict(merged)
     for child in base.children:
         identity = element_id(child)
         children.append(merged.get(identity, child))
-        left.pop(identity, None)
-    return replace(base, children=[*children, *left.values()])
+        additional.pop(identity, None)
+    children.extend(additional.values())
+    return replace(base, children=children)

@@ -1,9 +1,10 @@
-"""Compares the manifest of an APK with the one that was built, less what Google Play adds by rule.
+"""Compares the manifest of an APK with the one that was built, except for what Google Play adds by
+rule.
 
-A bundle has one manifest for each module. An APK has that of its module, or for a configuration
-one that was made anew and asks for nothing. Where several modules were merged into one APK, the
+A bundle has one manifest for each module. An APK has the manifest of its module; the APK of a
+configuration has a new one that asks for nothing. If several modules were merged into one APK, the
 elements within <application> come from all of them (`manifest_merge`). What Google Play may write
-is in `manifest_rules`, each with its source.
+is in `manifest_rules`, each rule with its source.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
 
 from uploader.files.android import manifest_rules as rules
 from uploader.files.android.compiled_xml import Element
@@ -53,9 +55,9 @@ _METADATA_OF_ALL = frozenset(
 )
 _EXPORTED = "0x01010010"
 _AUTHORITIES = "0x01010018"
-# What automatic protection writes into a manifest, as people have described it who took such APKs
-# apart: a class that starts before the app's own, and the check of the license, whose components no
-# other app can reach.
+# What automatic protection writes into a manifest, as described by people who took such APKs apart:
+# a class that starts before the app's own, and a license check, whose components no other app can
+# reach.
 _PROTECTION_CLASS = "text:com.pairip.application.Application"
 _LICENSE_ACTIVITY = re.compile(
     r"text:com\.pairip\.licensecheck\d?\.LicenseActivity\d?", re.ASCII
@@ -66,8 +68,8 @@ _LICENSE_PROVIDER = re.compile(
 _LICENSE_PERMISSION = Element(
     "uses-permission", {NAME: "text:com.android.vending.CHECK_LICENSE"}
 )
-# What the manifest of an APK may call the attributes that bundletool writes, whether or not the
-# bundle has them: their names are those of the Android platform (developer.android.com, R.attr).
+# The names of attributes that bundletool writes. An APK may have them even if the bundle does not:
+# they are those of the Android platform (developer.android.com, R.attr).
 _MADE_NAMES = frozenset(
     {
         f"xmlns:android {ANDROID.strip('{}')}",
@@ -91,7 +93,7 @@ _MADE_NAMES = frozenset(
         f"{_AUTHORITIES} {ANDROID}authorities",
     }
 )
-_MAX_LINES = 50  # differences of one manifest that are told
+_MAX_LINES = 50  # differences of one kind that are reported for a manifest
 _SHOWN_NAMES: Mapping[str, str] = {
     **rules.NAMES,
     NAME: "name",
@@ -114,9 +116,10 @@ _SHOWN_NAMES: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class ManifestDifference:
-    """How an APK's manifest differs from what was built: `changes` are what nobody may do,
-    `protection` is what automatic protection does, `unverified` what no document explains and no
-    device is harmed by, `by_rule` what Google Play does for every app.
+    """How an APK's manifest differs from what was built, as phrases.
+
+    `changes` are what nobody may do, `protection` is what automatic protection does, `unverified`
+    what no document explains but harms no device, `by_rule` what Google Play does for every app.
     """
 
     changes: tuple[str, ...] = ()
@@ -125,21 +128,27 @@ class ManifestDifference:
     by_rule: tuple[str, ...] = ()
 
 
+_DifferenceKind: TypeAlias = Literal["changes", "protection", "unverified", "by_rule"]
+
+
 class _Differences:
-    """Collects the differences of one manifest, each said once."""
+    """Collects the differences of one manifest, each of them once."""
 
     def __init__(self) -> None:
-        self._lines: dict[str, list[str]] = {
+        self._lines: dict[_DifferenceKind, list[str]] = {
             "changes": [],
             "protection": [],
             "unverified": [],
             "by_rule": [],
         }
 
-    def add(self, kind: str, line: str) -> None:
+    def add(self, kind: _DifferenceKind, line: str) -> None:
         lines = self._lines[kind]
         if line not in lines and len(lines) < _MAX_LINES:
             lines.append(line)
+
+    def add_element(self, kind: _DifferenceKind, element: Element, what: str) -> None:
+        self.add(kind, f"<{element.name}> {what}{_named(element)}")
 
     def add_all(self, others: _Differences) -> None:
         for kind, lines in others._lines.items():
@@ -151,55 +160,70 @@ class _Differences:
         return bool(self._lines["changes"])
 
     def result(self) -> ManifestDifference:
-        return ManifestDifference(*(tuple(lines) for lines in self._lines.values()))
+        return ManifestDifference(
+            changes=tuple(self._lines["changes"]),
+            protection=tuple(self._lines["protection"]),
+            unverified=tuple(self._lines["unverified"]),
+            by_rule=tuple(self._lines["by_rule"]),
+        )
 
 
 def compare_module(
     served: Element, role: Role, *, has_code: bool
 ) -> ManifestDifference:
-    """Compare the manifest of an APK with that of its module, which `role` has, or with those of
-    the modules that were merged into it; `has_code` says whether they have any code.
+    """Compare the manifest of an APK with the one of its module in `role`, or with those of the
+    modules that were merged into it. `has_code` says whether these modules have any code.
     """
-    found = _Differences()
+    differences = _Differences()
     built = role.app[role.module]
-    instant = (
-        served.attributes.get(SANDBOX) == rules.INSTANT_SANDBOX and role.is_instant
-    )
-    _compare_root(served, built, role, found)
+    has_instant_sandbox = served.attributes.get(SANDBOX) == rules.INSTANT_SANDBOX
+    instant = has_instant_sandbox and role.is_instant
+    _compare_root(served, built, role, differences)
     if role.kind == "base" and len(role.modules) > 1 and not _has_split_types(served):
-        # An APK that is whole may pretend to have splits, so that nobody looks for what it lacks.
-        found.add(
+        # A standalone APK could pretend to have splits, so that nobody looks for what it lacks.
+        differences.add(
             "unverified",
             "it is a base of several modules that names no types of splits",
         )
-    _compare_children(served, built, found, instant=instant)
+    _compare_children(served, built, differences, instant=instant)
     application = application_of(served)
+    built_application = application_of(built)
     _compare_application(
-        application, application_of(built), role, found, has_code=has_code
+        application,
+        built_application,
+        role,
+        differences,
+        has_code=has_code,
     )
     features = {}
     for name in role.modules:
         if name in role.app and name != role.module:
             features[name] = role.app[name]
-    candidates = [application_of(built)]
+    candidates = [built_application]
     if features:
         candidates = merged_applications(built, features, role.bundletool)
-    _compare_with_candidates(application, candidates, role, found, instant=instant)
-    return found.result()
+    _compare_with_candidates(
+        application,
+        candidates,
+        role,
+        differences,
+        instant=instant,
+    )
+    return differences.result()
 
 
 def compare_configuration(served: Element, role: Role) -> ManifestDifference:
-    """Compare the manifest of a configuration's APK with what every such manifest has: it declares
-    nothing (bundletool, AndroidManifest.createForConfigSplit).
+    """Compare the manifest of a configuration's APK with what every such manifest has, which
+    declares nothing (bundletool, AndroidManifest.createForConfigSplit).
     """
-    found = _Differences()
+    differences = _Differences()
     for key, value in served.attributes.items():
         if not _is_of_configuration(key, value, role):
-            found.add(
+            differences.add(
                 "changes",
                 f"manifest has the attribute {_shown(key)}: {_shown_value(value)}",
             )
-    _compare_place(served, role, found)
+    _compare_place(served, role, differences)
     instant = SANDBOX in served.attributes
     seen: set[str] = set()
     for child in served.children:
@@ -207,46 +231,54 @@ def compare_configuration(served: Element, role: Role) -> ManifestDifference:
         if child.name == "uses-sdk":
             is_known = instant and _is_instant_sdk(child)
         if not is_known or child.name in seen:
-            found.add("changes", f"<{child.name}> was added{_named(child)}")
+            differences.add_element("changes", child, "was added")
         seen.add(child.name)
-    application = application_of(served)
+    _compare_configuration_application(application_of(served), role, differences)
+    return differences.result()
+
+
+def _compare_configuration_application(
+    application: Element, role: Role, differences: _Differences
+) -> None:
+    """Compare the <application> of a configuration's APK."""
     for key, value in application.attributes.items():
-        allowed = key in rules.APPLICATION and rules.APPLICATION[key](value, role)
         if key == HAS_CODE:
-            allowed = value == NO
-        if not allowed:
-            found.add("changes", f"application has the attribute {_shown(key)}")
-    names: set[str] = set()
+            is_allowed = value == NO
+        else:
+            is_allowed = _is_written(key, value, rules.APPLICATION, role)
+        if not is_allowed:
+            differences.add("changes", f"application has the attribute {_shown(key)}")
+    seen: set[str] = set()
     for child in application.children:
         name = child.attributes.get(NAME, "")
         is_known = name in _METADATA_OF_ALL and rules.is_metadata_by_rule(child, role)
-        if not is_known or name in names:
-            found.add("changes", f"<{child.name}> was added{_named(child)}")
-        names.add(name)
-    return found.result()
+        if not is_known or name in seen:
+            differences.add_element("changes", child, "was added")
+        seen.add(name)
 
 
-def _compare_place(served: Element, role: Role, found: _Differences) -> None:
-    """Compare what a configuration's APK says about its place among the splits. That of the base
-    has no owner.
+def _compare_place(served: Element, role: Role, differences: _Differences) -> None:
+    """Compare what a configuration's APK says about its place among the splits. Configurations of
+    the base have no `configForSplit`.
     """
     if not rules.is_configuration_of(role.module, role.split):
-        found.add("changes", f"no configuration is called {role.split[:100]}")
+        differences.add("changes", f"no configuration is called {role.split[:100]}")
     if role.module != "base" and "configForSplit" not in served.attributes:
-        found.add("changes", "manifest: configForSplit is missing")
+        differences.add("changes", "manifest: configForSplit is missing")
 
 
 def foreign_names(served: frozenset[str], built: frozenset[str]) -> tuple[str, ...]:
-    """Return what the manifest of an APK calls otherwise than the bundle's manifests do, as lines;
-    both are names that `compiled_xml.tree_and_vocabulary` returns. Android knows attributes by
-    their ids, other readers by their names.
+    """Return a phrase for each name in the manifest of an APK that no manifest of the bundle has.
+
+    Both sets are what `compiled_xml.tree_and_vocabulary` returns. Android identifies attributes by
+    their ids, but other readers by their names.
     """
     foreign = sorted(served - built - _MADE_NAMES)[:_MAX_LINES]
     return tuple(f"a name is not the bundle's: {name[:200]}" for name in foreign)
 
 
 def metadata(manifest: Element, name: str) -> str:
-    """Return the value of a <meta-data> of the application as text; empty where there is none."""
+    """Return the value of a <meta-data> of the application as text; empty if there is none."""
     for child in application_of(manifest).children:
         if child.name == "meta-data" and child.attributes.get(NAME) == f"text:{name}":
             return child.attributes.get(VALUE, "").removeprefix("text:")
@@ -254,12 +286,16 @@ def metadata(manifest: Element, name: str) -> str:
 
 
 def min_sdk(manifest: Element) -> int:
-    """Return the lowest API level that a manifest is for; 1 where it names none, or a preview."""
+    """Return the lowest API level that a manifest is for; 1 if it names none, or a preview."""
     sdk = manifest.find("uses-sdk")
-    return _number(sdk.attributes.get(MIN_SDK, "")) if sdk else 1
+    if sdk is None:
+        return 1
+    return _min_sdk(sdk)
 
 
-def _number(value: str) -> int:
+def _min_sdk(sdk: Element) -> int:
+    """Return the minSdkVersion of a <uses-sdk>; 1 if it is no number."""
+    value = sdk.attributes.get(MIN_SDK, "")
     kind, _, content = value.partition(":")
     if kind in ("10", "11") and _HEXADECIMAL.fullmatch(content):
         return int(content, 16)
@@ -270,11 +306,11 @@ def _number(value: str) -> int:
 
 
 def _compare_root(
-    served: Element, built: Element, role: Role, found: _Differences
+    served: Element, built: Element, role: Role, differences: _Differences
 ) -> None:
     """Compare the attributes of <manifest>. A module without a version has that of the base."""
     if served.name != "manifest":
-        found.add("changes", f"the root is <{served.name}>")
+        differences.add("changes", f"the root is <{served.name}>")
     expected = dict(built.attributes)
     base = role.app["base"]
     for key in _VERSION_ATTRIBUTES:
@@ -287,13 +323,14 @@ def _compare_root(
             continue
         is_removed = now is None and rules.is_removed(key, role)
         if is_removed or _is_written(key, now, rules.ROOT, role):
-            found.add("by_rule", f"manifest: {_shown(key)}")
+            differences.add("by_rule", f"manifest: {_shown(key)}")
         elif now is not None and before is None and rules.is_platform(key, now):
-            found.add("by_rule", f"manifest: {key}")
+            differences.add("by_rule", f"manifest: {key}")
         else:
-            found.add("changes", f"manifest: {_shown(key)} {_change(before, now)}")
+            change = _change(before, now)
+            differences.add("changes", f"manifest: {_shown(key)} {change}")
     if role.kind == "feature" and not rules.is_marked_feature(served):
-        found.add("changes", "manifest: isFeatureSplit is missing")
+        differences.add("changes", "manifest: isFeatureSplit is missing")
 
 
 def _has_split_types(manifest: Element) -> bool:
@@ -305,52 +342,74 @@ def _is_written(
     key: str, value: str | None, table: Mapping[str, Rule], role: Role
 ) -> bool:
     """Return whether Google Play writes this value of an attribute."""
-    return value is not None and key in table and table[key](value, role)
+    if value is None or key not in table:
+        return False
+    is_by_rule = table[key]
+    return is_by_rule(value, role)
 
 
 def _is_of_configuration(key: str, value: str, role: Role) -> bool:
     """Return whether the manifest of a configuration may have an attribute."""
-    base = role.app["base"]
     if key in ("package", VERSION_CODE, VERSION_CODE_MAJOR):
         return True  # the APK was identified by them
+    base = role.app["base"]
     if key == VERSION_NAME and base.attributes.get(VERSION_NAME) == value:
         return True
-    return _is_written(key, value, rules.ROOT, role) or rules.is_platform(key, value)
+    if rules.is_platform(key, value):
+        return True
+    return _is_written(key, value, rules.ROOT, role)
 
 
 def _compare_children(
-    served: Element, built: Element, found: _Differences, *, instant: bool
+    served: Element, built: Element, differences: _Differences, *, instant: bool
 ) -> None:
     """Compare the elements beside <application>."""
     added, removed = _unmatched(_beside_application(served), _beside_application(built))
-    sdk = built.find("uses-sdk")
-    is_sdk_alone = len([child for child in added if child.name == "uses-sdk"]) == 1
+    built_sdk = built.find("uses-sdk")
+    raised_sdk = _raised_sdk(added, built_sdk)
     for child in added:
-        if child.name == "uses-sdk" and is_sdk_alone and _raises_minimum(child, sdk):
-            removed = [element for element in removed if element is not sdk]
-            kind = "unverified"
-            if (
-                instant
-                and _number(child.attributes.get(MIN_SDK, "")) == INSTANT_MIN_SDK
-            ):
+        if child is raised_sdk:
+            kind: _DifferenceKind = "unverified"
+            if instant and _min_sdk(child) == INSTANT_MIN_SDK:
                 kind = "by_rule"
-            found.add(kind, "uses-sdk: a higher minSdkVersion")
+            differences.add(kind, "uses-sdk: a higher minSdkVersion")
         elif child == _LICENSE_PERMISSION:
-            found.add("protection", f"<{child.name}> was added{_named(child)}")
+            differences.add_element("protection", child, "was added")
         else:
-            found.add("changes", f"<{child.name}> was added or changed{_named(child)}")
+            differences.add_element("changes", child, "was added or changed")
     for child in removed:
-        found.add("changes", f"<{child.name}> was removed or changed{_named(child)}")
-    _compare_order(served, built, found)
+        is_raised = raised_sdk is not None and child is built_sdk
+        if not is_raised:
+            differences.add_element("changes", child, "was removed or changed")
+    _compare_order(served, built, differences)
 
 
-def _compare_order(served: Element, built: Element, found: _Differences) -> None:
-    """Compare the order of the elements, among which <application> stands once."""
+def _raised_sdk(added: Sequence[Element], built: Element | None) -> Element | None:
+    """Return the only <uses-sdk> among these elements if it differs from the one that was built
+    in nothing but a higher minSdkVersion. bundletool raises it for instant apps (ModuleSplitter).
+    """
+    added_sdks = [child for child in added if child.name == "uses-sdk"]
+    if len(added_sdks) != 1:
+        return None
+    sdk = added_sdks[0]
+    before = built or Element("uses-sdk")
+    if _min_sdk(before) >= _min_sdk(sdk):
+        return None
+    attributes = dict(before.attributes)
+    attributes[MIN_SDK] = sdk.attributes.get(MIN_SDK, "")
+    raised = replace(before, attributes=attributes)
+    if digest(raised) != digest(sdk):
+        return None
+    return sdk
+
+
+def _compare_order(served: Element, built: Element, differences: _Differences) -> None:
+    """Compare the order of the elements, and check that there is only one <application>."""
     if _are_reordered(_without_content(served), _without_content(built)):
-        found.add("changes", "manifest: its elements are in another order")
+        differences.add("changes", "manifest: its elements are in another order")
     applications = [child for child in served.children if child.name == "application"]
     if len(applications) > 1:
-        found.add("changes", "<application> is there twice")
+        differences.add("changes", "<application> is there twice")
 
 
 def _beside_application(manifest: Element) -> list[Element]:
@@ -358,26 +417,31 @@ def _beside_application(manifest: Element) -> list[Element]:
 
 
 def _without_content(manifest: Element) -> list[Element]:
-    """Return the elements of a manifest, and in their midst an <application> without content."""
-    empty = Element("application")
-    return [
-        empty if child.name == "application" else child for child in manifest.children
-    ]
+    """Return the elements of a manifest in their order, with an empty <application>."""
+    elements = []
+    for child in manifest.children:
+        element = child
+        if child.name == "application":
+            element = Element("application")
+        elements.append(element)
+    return elements
 
 
 def _are_reordered(served: Sequence[Element], built: Sequence[Element]) -> bool:
-    """Return whether those elements that both sides have are in another order.
+    """Return whether the elements that both sides have are in another order.
 
-    Android goes by the order: of two services for one intent the first gets it, libraries are
+    The order matters to Android: the first of two services for one intent gets it, libraries are
     searched one after the other, and an alias has to follow its activity (PackageParser).
-    bundletool keeps it, and puts behind the others what it adds (ManifestEditor).
+    bundletool keeps the order, and puts what it adds at the end (ManifestEditor).
     """
     return _in_common(served, built) != _in_common(built, served)
 
 
 def _in_common(elements: Sequence[Element], others: Sequence[Element]) -> list[str]:
-    """Return the digests of those elements that the other side has, too, in their order."""
-    left = Counter(digest(_without_split_name(other)) for other in others)
+    """Return the digests of the elements that the other side has too, in their order."""
+    left: Counter[str] = Counter()
+    for other in others:
+        left[digest(_without_split_name(other))] += 1
     common = []
     for element in elements:
         content = digest(_without_split_name(element))
@@ -399,32 +463,22 @@ def _without_split_name(element: Element) -> Element:
 def _unmatched(
     served: Sequence[Element], built: Sequence[Element]
 ) -> tuple[list[Element], list[Element]]:
-    """Return the elements that only one of the two sides has, of each side."""
+    """Return the elements that only `served` has, and those that only `built` has."""
     left: dict[str, list[Element]] = {}
     for element in built:
-        left.setdefault(digest(element), []).append(element)
+        equal_elements = left.setdefault(digest(element), [])
+        equal_elements.append(element)
     added = []
     for element in served:
-        alike = left.get(digest(element))
-        if alike:
-            alike.pop()
+        equal_elements = left.get(digest(element), [])
+        if equal_elements:
+            equal_elements.pop()
         else:
             added.append(element)
     removed = []
     for elements in left.values():
         removed.extend(elements)
     return added, removed
-
-
-def _raises_minimum(sdk: Element, built: Element | None) -> bool:
-    """Return whether <uses-sdk> differs from the one that was built in a higher minSdkVersion
-    alone. bundletool raises it for instant apps (ModuleSplitter).
-    """
-    before = built or Element("uses-sdk")
-    minimum = before.attributes.get(MIN_SDK, "")
-    raised = {**before.attributes, MIN_SDK: sdk.attributes.get(MIN_SDK, "")}
-    is_alike = digest(replace(before, attributes=raised)) == digest(sdk)
-    return is_alike and _number(minimum) < _number(raised[MIN_SDK])
 
 
 def _is_instant_sdk(sdk: Element) -> bool:
@@ -436,11 +490,16 @@ def _is_instant_sdk(sdk: Element) -> bool:
 
 
 def _compare_application(
-    served: Element, built: Element, role: Role, found: _Differences, *, has_code: bool
+    served: Element,
+    built: Element,
+    role: Role,
+    differences: _Differences,
+    *,
+    has_code: bool,
 ) -> None:
     """Compare the attributes of <application>."""
     if served.text != built.text:
-        found.add("changes", "application: its text differs")
+        differences.add("changes", "application: its text differs")
     for key in sorted(served.attributes.keys() | built.attributes.keys()):
         now = served.attributes.get(key)
         before = built.attributes.get(key)
@@ -449,120 +508,126 @@ def _compare_application(
         # bundletool, ModuleSplit.setHasCodeInManifest: of a module without code
         is_marked = key == HAS_CODE and before is None and now == NO and not has_code
         if is_marked or _is_written(key, now, rules.APPLICATION, role):
-            found.add("by_rule", f"application: {_shown(key)}")
-        else:
-            wraps = key == NAME and now == _PROTECTION_CLASS
-            kind = "protection" if wraps else "changes"
-            found.add(kind, f"application: {_shown(key)} {_change(before, now)}")
+            differences.add("by_rule", f"application: {_shown(key)}")
+            continue
+        kind: _DifferenceKind = "changes"
+        if key == NAME and now == _PROTECTION_CLASS:
+            kind = "protection"
+        change = _change(before, now)
+        differences.add(kind, f"application: {_shown(key)} {change}")
 
 
 def _is_of_protection(element: Element, package: str) -> bool:
     """Return whether an element of the application is one of the two that automatic protection adds
-    to an app of this package, `text:` before its name.
+    to an app. `package` is the app's package in compiled form.
     """
     name = element.attributes.get(NAME, "")
-    expected = {NAME: name, _EXPORTED: NO}
+    attributes = {NAME: name, _EXPORTED: NO}
+    if element.name == "activity" and _LICENSE_ACTIVITY.fullmatch(name):
+        return element == Element("activity", attributes)
     provider = _LICENSE_PROVIDER.fullmatch(name)
     if element.name == "provider" and provider:
-        expected[_AUTHORITIES] = f"{package}.{provider[1]}"
-    elif element.name != "activity" or not _LICENSE_ACTIVITY.fullmatch(name):
-        return False
-    return element == Element(element.name, expected)
+        attributes[_AUTHORITIES] = f"{package}.{provider[1]}"
+        return element == Element("provider", attributes)
+    return False
 
 
 def _compare_with_candidates(
     served: Element,
     candidates: Sequence[Element],
     role: Role,
-    found: _Differences,
+    differences: _Differences,
     *,
     instant: bool,
 ) -> None:
-    """Compare what is within <application> with each of those that it may be, and note how it
-    differs from the first, unless it is one of the others.
+    """Compare what is within <application> with each candidate. If it equals none of them, add how
+    it differs from the first one.
     """
-    first: _Differences | None = None
+    of_first: _Differences | None = None
     for candidate in candidates:
-        differences = _compare_components(served, candidate, role, instant=instant)
-        if not differences.has_changes:
-            found.add_all(differences)
+        of_candidate = _compare_components(served, candidate, role, instant=instant)
+        if not of_candidate.has_changes:
+            differences.add_all(of_candidate)
             return
-        first = first or differences
-    if first is not None:
-        found.add_all(first)
+        if of_first is None:
+            of_first = of_candidate
+    if of_first is not None:
+        differences.add_all(of_first)
 
 
 def _compare_components(
     served: Element, built: Element, role: Role, *, instant: bool
 ) -> _Differences:
     """Compare what is within <application>."""
-    found = _Differences()
+    differences = _Differences()
     package = role.app["base"].attributes.get("package", "")
     added, removed = _unmatched(served.children, built.children)
-    left = _Left(removed)
-    for child in left.without_split_names(added):
-        if rules.is_metadata_by_rule(child, role) and left.is_first(child):
-            found.add(
-                "by_rule",
-                f"application: {child.attributes[NAME].removeprefix('text:')}",
-            )
-            left.take_alike(child)
+    unexplained = _Unexplained(removed)
+    for child in unexplained.without_split_names(added):
+        if rules.is_metadata_by_rule(child, role) and unexplained.is_first(child):
+            name = child.attributes[NAME].removeprefix("text:")
+            differences.add("by_rule", f"application: {name}")
+            unexplained.take_same_component(child)
         elif _is_of_protection(child, package):
-            found.add("protection", f"<{child.name}> was added{_named(child)}")
-        elif left.take_alike(child):
-            found.add("changes", f"<{child.name}> was changed{_named(child)}")
+            differences.add_element("protection", child, "was added")
+        elif unexplained.take_same_component(child):
+            differences.add_element("changes", child, "was changed")
         else:
-            found.add("changes", f"<{child.name}> was added{_named(child)}")
-    for child in left.elements():
+            differences.add_element("changes", child, "was added")
+    for child in unexplained.elements():
         if instant and _is_of_other_split(child, role):
-            found.add(
-                "by_rule", f"<{child.name}> of a feature on demand{_named(child)}"
-            )
+            differences.add_element("by_rule", child, "of a feature on demand")
         else:
-            found.add("changes", f"<{child.name}> was removed{_named(child)}")
+            differences.add_element("changes", child, "was removed")
     if _are_reordered(served.children, built.children):
-        found.add("changes", "application: its elements are in another order")
-    return found
+        differences.add("changes", "application: its elements are in another order")
+    return differences
 
 
-class _Left:
-    """The elements of the bundle's <application> that the APK's has not, until it turns out what
-    became of them.
+class _Unexplained:
+    """The elements of the bundle's <application> that the APK's does not have, until it turns out
+    what became of them.
     """
 
     def __init__(self, elements: Sequence[Element]) -> None:
         self._elements = dict(enumerate(elements))
-        self._alike: dict[ElementId, list[int]] = {}
-        self._without_split_name: dict[str, list[int]] = {}
+        # indices of `_elements`, by the kind and name of the element
+        self._by_id: dict[ElementId, list[int]] = {}
+        # and by the digest of the element without its splitName, if it has one
+        self._by_stripped_digest: dict[str, list[int]] = {}
         self._metadata: set[str] = set()
-        for place, element in self._elements.items():
-            self._alike.setdefault(element_id(element), []).append(place)
+        for index, element in self._elements.items():
+            same_component = self._by_id.setdefault(element_id(element), [])
+            same_component.append(index)
             stripped = _without_split_name(element)
             if stripped is not element:
-                self._without_split_name.setdefault(digest(stripped), []).append(place)
+                equal = self._by_stripped_digest.setdefault(digest(stripped), [])
+                equal.append(index)
 
     def elements(self) -> list[Element]:
-        """Return those that are still left."""
+        """Return the elements that are not explained yet."""
         return list(self._elements.values())
 
     def without_split_names(self, added: Sequence[Element]) -> list[Element]:
-        """Take out each element that the APK has without its splitName, and return what is added
-        otherwise.
+        """Take out each element that the APK has without its splitName, and return the other
+        elements that were added.
         """
         others = []
         for element in added:
-            places = self._without_split_name.get(digest(element))
-            if places:
-                del self._elements[places.pop()]
+            indices = self._by_stripped_digest.get(digest(element))
+            if indices:
+                del self._elements[indices.pop()]
             else:
                 others.append(element)
         return others
 
-    def take_alike(self, element: Element) -> bool:
+    def take_same_component(self, element: Element) -> bool:
         """Take out an element of the same kind and name, and return whether there was one."""
-        places = self._alike.get(element_id(element), [])
-        while places:
-            if self._elements.pop(places.pop(), None) is not None:
+        indices = self._by_id.get(element_id(element), [])
+        while indices:
+            index = indices.pop()
+            if index in self._elements:
+                del self._elements[index]
                 return True
         return False
 
@@ -575,7 +640,7 @@ class _Left:
 
 
 def _is_of_other_split(element: Element, role: Role) -> bool:
-    """Return whether an instant app has not the module that a component is for (bundletool,
+    """Return whether a component is for a module that the instant app does not have (bundletool,
     ManifestEditor.removeUnknownSplitComponents).
     """
     split = element.attributes.get(SPLIT_NAME)
@@ -584,7 +649,7 @@ def _is_of_other_split(element: Element, role: Role) -> bool:
     return split.removeprefix("text:") not in role.instant_modules
 
 
-# How it is told
+# The words of the differences
 
 
 def _change(before: str | None, now: str | None) -> str:
@@ -597,10 +662,12 @@ def _change(before: str | None, now: str | None) -> str:
 
 def _shown(key: str) -> str:
     """Return the name of an attribute as people know it."""
-    return _SHOWN_NAMES.get(key, key.rpartition("}")[2])[:100]
+    _, _, local_name = key.rpartition("}")
+    return _SHOWN_NAMES.get(key, local_name)[:100]
 
 
 def _shown_value(value: str | None) -> str:
+    """Return a value in compiled form as people write it."""
     kind, _, content = (value or "").partition(":")
     if kind == "text":
         return f"`{content[:100]}`"
@@ -612,9 +679,14 @@ def _shown_value(value: str | None) -> str:
         return "true" if int(content, 16) else "false"
     if kind in ("10", "11"):
         return str(int(content, 16))
-    return f"@{content}" if kind == "01" else content
+    if kind == "01":
+        return f"@{content}"
+    return content
 
 
 def _named(element: Element) -> str:
+    """Return what follows an element in a line: its name, if it has one."""
     name = element.attributes.get(NAME, "")
-    return f": {_shown_value(name)}" if name else ""
+    if not name:
+        return ""
+    return f": {_shown_value(name)}"
