@@ -1,9 +1,9 @@
 """The values of a resource table, in the form in which both of its encodings are compared.
 
-An APK has Android's binary table (`resource_table`), a bundle aapt2's protobuf table
-(`resource_proto`); `aapt2 convert` is how bundletool makes one of the other. What says the same
-gives equal values here: a value is an `Encoded`, a number as it is, everything else as a digest, so
-that a table with very many values takes little memory.
+An APK has Android's binary table (`resource_table`), a bundle has aapt2's protobuf table
+(`resource_proto`), and bundletool makes one of the other with `aapt2 convert`. What means the same
+in both gives equal values here. A value is an `Encoded`: a number as it is, everything else as a
+digest, so that a table with very many values takes little memory.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import struct
 from collections.abc import Iterable, Sequence
-from operator import le
 from typing import NamedTuple, TypeAlias
 
 Encoded: TypeAlias = bytes
@@ -36,19 +35,24 @@ FRACTION = 0x06
 DYNAMIC_REFERENCE = 0x07
 DYNAMIC_ATTRIBUTE = 0x08
 DECIMAL = 0x10
+HEXADECIMAL = 0x11
 BOOLEAN = 0x12
-# the same by the field of aapt2's message Primitive (Resources.proto)
+COLOR_ARGB8 = 0x1C
+COLOR_RGB8 = 0x1D
+COLOR_ARGB4 = 0x1E
+COLOR_RGB4 = 0x1F
+# The type that each field of aapt2's message Primitive has (Resources.proto).
 PRIMITIVES = {
     3: FLOAT,
     4: DIMENSION,
     5: FRACTION,
     6: DECIMAL,
-    7: 0x11,  # hexadecimal
+    7: HEXADECIMAL,
     8: BOOLEAN,
-    9: 0x1C,  # #aarrggbb
-    10: 0x1D,  # #rrggbb
-    11: 0x1E,  # #argb
-    12: 0x1F,  # #rgb
+    9: COLOR_ARGB8,
+    10: COLOR_RGB8,
+    11: COLOR_ARGB4,
+    12: COLOR_RGB4,
     13: DIMENSION,
     14: FRACTION,
 }
@@ -56,33 +60,35 @@ PRIMITIVES = {
 NULL_VALUE = 1
 EMPTY_VALUE = 2
 
-# keys of the items that are no attributes (ResTable_map)
+# keys of items that are not attributes (ResTable_map)
 ATTRIBUTE_TYPE = 0x01000000
 ATTRIBUTE_MINIMUM = 0x01000001
 ATTRIBUTE_MAXIMUM = 0x01000002
 ARRAY_BEGINNING = 0x01000001
 PLURALS = (5, 6, 7, 8, 9, 4)  # zero, one, two, few, many, other
 
-CONFIGURATION_SIZE = 60  # bytes of ResTable_config behind its size
+CONFIGURATION_SIZE = 60  # bytes of ResTable_config without its size
 _DENSITY = struct.Struct("<10xH")
 _LANGUAGE = slice(4, 6)
+_REGION = slice(6, 8)
+# language and region, script and variant, numbering system
 _LOCALE = (slice(4, 8), slice(32, 44), slice(49, 57))
 
 ENCODED_SIZE = 16  # bytes
 _NUMBER = struct.Struct("<2BI10x")
 DISORDERED: Encoded = b"\xff" * ENCODED_SIZE
-"""What is compared of a value whose items have another order: it is like no other value."""
+"""What stands for a value whose items are not in aapt2's order. It equals no value of a bundle."""
 
 
 class UnreadableTable(Exception):
-    """A table is damaged, larger than any, or has what this program does not know; the text is a
-    phrase that goes on after "a resource table that".
+    """A table is damaged, larger than any real one, or has something unknown. The text is a phrase
+    that continues "a resource table that".
     """
 
 
 class TableValue(NamedTuple):
     """One value of a resource: the resource's id, type and name, the configuration that the value
-    is for, and the value. `text` is the value where it is a plain text, which may be the path of a
+    is for, and the value. `text` is the value if it is a plain text, which may be the path of a
     file.
     """
 
@@ -95,49 +101,72 @@ class TableValue(NamedTuple):
 
 
 def encode_number(kind: int, data: int) -> Encoded:
-    """Return what is compared of a value that is not text."""
+    """Encode a value that is not text. `kind` is one of the types above."""
     return _NUMBER.pack(kind, 0, data & 0xFFFFFFFF)
 
 
 def encode_text(text: str) -> Encoded:
-    """Return what is compared of a text, or of the path of a file."""
+    """Encode a text, or the path of a file."""
     return _digest(b"t" + text.encode("utf-8", "surrogatepass"))
 
 
 def encode_styled(text: str, spans: Iterable[tuple[str, int, int]]) -> Encoded:
-    """Return what is compared of a text with tags; spans are tags with their first and last
-    character.
-    """
-    parts = [text, *(f"{first}-{last} {tag}" for tag, first, last in spans)]
-    lengths = struct.pack(f"<{len(parts)}I", *map(len, parts))
-    return _digest(b"s" + lengths + "".join(parts).encode("utf-8", "surrogatepass"))
+    """Encode a text with tags. Each span is a tag with its first and last character."""
+    parts = [text]
+    for tag, first, last in spans:
+        parts.append(f"{first}-{last} {tag}")
+    lengths = bytearray()
+    for part in parts:
+        lengths += struct.pack("<I", len(part))
+    content = "".join(parts).encode("utf-8", "surrogatepass")
+    return _digest(b"s" + lengths + content)
 
 
 def encode_items(parent: int, items: Iterable[tuple[int, Encoded]]) -> Encoded:
-    """Return what is compared of a value that consists of others, in any order."""
-    content = b"".join(struct.pack("<I", key) + value for key, value in sorted(items))
-    return _digest(b"i" + struct.pack("<I", parent) + content)
+    """Encode a value that consists of other values, each with its key, in any order. `parent` is
+    the id of the parent of a style; 0 for none.
+    """
+    content = bytearray(b"i")
+    content += struct.pack("<I", parent)
+    for key, value in sorted(items):
+        content += struct.pack("<I", key)
+        content += value
+    return _digest(content)
 
 
 def is_in_order(keys: Sequence[int]) -> bool:
-    """Return whether items have the order in which aapt2 writes them (ResEntryWriter), as far as it
-    means something: Android counts the items of an array, and older versions look for those of a
-    style as in a sorted list. Attributes and plurals may have any.
+    """Return whether items have the order in which aapt2 writes them (ResEntryWriter), as far as
+    the order matters: Android counts the items of an array, and older versions search those of a
+    style as a sorted list. Attributes and plurals may have any order.
     """
-    if ATTRIBUTE_TYPE in keys or all(key - ATTRIBUTE_TYPE in PLURALS for key in keys):
+    if ATTRIBUTE_TYPE in keys or _are_plurals(keys):
         return True
-    # Newer versions of aapt2 put the ids that are known only on a device behind Android's own.
-    dynamic = [key if key >> 24 else 0x01FFFFFF + key for key in keys]
-    return any(all(map(le, order, order[1:])) for order in (list(keys), dynamic))
+    if _is_sorted(keys):
+        return True
+    # Newer versions of aapt2 put ids that are only known on a device after Android's own.
+    dynamic_last = []
+    for key in keys:
+        is_dynamic = not key >> 24
+        dynamic_last.append(0x01FFFFFF + key if is_dynamic else key)
+    return _is_sorted(dynamic_last)
 
 
-def _digest(data: bytes) -> Encoded:
+def _are_plurals(keys: Sequence[int]) -> bool:
+    return all(key - ATTRIBUTE_TYPE in PLURALS for key in keys)
+
+
+def _is_sorted(keys: Sequence[int]) -> bool:
+    return list(keys) == sorted(keys)
+
+
+def _digest(data: bytes | bytearray) -> Encoded:
     return hashlib.blake2b(data, digest_size=ENCODED_SIZE).digest()
 
 
 def density(configuration: bytes) -> int:
-    """Return the density of a configuration in dots per inch; 0 where it names none."""
-    return int(_DENSITY.unpack_from(configuration)[0])
+    """Return the density of a configuration in dots per inch; 0 if it names none."""
+    (dots_per_inch,) = _DENSITY.unpack_from(configuration)
+    return int(dots_per_inch)
 
 
 def without_density(configuration: bytes) -> bytes:
@@ -146,7 +175,7 @@ def without_density(configuration: bytes) -> bytes:
 
 
 def language(configuration: bytes) -> str:
-    """Return the language of a configuration in two or three letters, or nothing."""
+    """Return the language of a configuration in two or three letters; empty if it names none."""
     return unpack_letters(configuration[_LANGUAGE], ord("a"))
 
 
@@ -157,31 +186,41 @@ def pack_letters(letters: str, first: int) -> bytes:
     if len(letters) == 2:
         return letters.encode("ascii")
     a, b, c = ((ord(letter) - first) & 0x1F for letter in letters)
-    return bytes((0x80 | c << 2 | b >> 3, (b & 7) << 5 | a))
+    # bits: 1cccccbb bbbaaaaa
+    upper = 0x80 | c << 2 | b >> 3
+    lower = (b & 7) << 5 | a
+    return bytes((upper, lower))
 
 
 def unpack_letters(packed: bytes, first: int) -> str:
-    """Return the letters that `pack_letters` has packed."""
-    if not packed[0] & 0x80:
+    """Return the letters that `pack_letters` packed."""
+    upper, lower = packed
+    if not upper & 0x80:
         return packed.rstrip(b"\0").decode("ascii", "replace")
-    a = packed[1] & 0x1F
-    b = packed[1] >> 5 | (packed[0] & 3) << 3
-    c = packed[0] >> 2 & 0x1F
-    return "".join(chr(first + letter) for letter in (a, b, c))
+    a = lower & 0x1F
+    b = lower >> 5 | (upper & 3) << 3
+    c = upper >> 2 & 0x1F
+    return chr(first + a) + chr(first + b) + chr(first + c)
 
 
 def describe(configuration: bytes) -> str:
     """Return a configuration in a few words, for people."""
     words = []
     locale = language(configuration)
-    region = unpack_letters(configuration[6:8], ord("0"))
-    if locale:
-        words.append(f"{locale}-r{region}" if region else locale)
-    if density(configuration):
-        words.append(f"{density(configuration)}dpi")
-    rest = bytearray(without_density(configuration))
+    region = unpack_letters(configuration[_REGION], ord("0"))
+    if locale and region:
+        words.append(f"{locale}-r{region}")
+    elif locale:
+        words.append(locale)
+    dots_per_inch = density(configuration)
+    if dots_per_inch:
+        words.append(f"{dots_per_inch}dpi")
+    other_qualifiers = bytearray(without_density(configuration))
     for part in _LOCALE:
-        rest[part] = bytes(len(rest[part]))
-    if any(rest):
+        length = part.stop - part.start
+        other_qualifiers[part] = bytes(length)
+    if any(other_qualifiers):
         words.append("with other qualifiers")
-    return " ".join(words) or "default"
+    if not words:
+        return "default"
+    return " ".join(words)

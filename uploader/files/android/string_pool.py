@@ -41,50 +41,59 @@ class StringPool(dict[int, str]):
     def __init__(self, chunk: bytes) -> None:
         super().__init__()
         header = _HEADER.unpack_from(chunk)
-        _, header_size, size, self._count, self._styles, flags, strings, styles = header
-        indices = header_size + 4 * (self._count + self._styles)
-        if header_size != _HEADER.size or size != len(chunk) or indices > size:
+        _, header_size, size, count, styles, flags, strings_at, styles_at = header
+        indices_end = header_size + 4 * (count + styles)
+        if header_size != _HEADER.size or size != len(chunk) or indices_end > size:
             raise ValueError(size)
-        # Readers of Android take a pool for damaged whose strings begin within its indices.
-        if self._count and not indices <= strings < size:
-            raise ValueError(strings)
-        if self._styles and not indices <= styles < size:
-            raise ValueError(styles)
-        # In a pool that claims to be sorted, Android looks for a name as in a sorted list.
+        # Android's readers take a pool for damaged if its strings begin within its indices.
+        if count and not indices_end <= strings_at < size:
+            raise ValueError(strings_at)
+        if styles and not indices_end <= styles_at < size:
+            raise ValueError(styles_at)
+        # If a pool claims to be sorted, Android searches it as a sorted list.
         if flags & ~_UTF8:
             raise ValueError(flags)
         _check_ends(chunk, header)
         self._chunk = chunk
-        self._offsets = header_size
-        self._strings = strings
-        self._style_data = styles
+        self._count = count
+        self._styles = styles
+        self._indices_at = header_size
+        self._strings_at = strings_at
+        self._styles_at = styles_at
         self._is_utf8 = bool(flags & _UTF8)
         self._left = _MAX_EXPANSION * size + _MIN_BUDGET
 
     def __missing__(self, index: int) -> str:
         if index >= self._count:
             raise IndexError(index)
-        (distance,) = struct.unpack_from("<I", self._chunk, self._offsets + 4 * index)
-        offset = self._strings + distance
+        offset = self._strings_at + self._distance(index)
         text = self._utf8(offset) if self._is_utf8 else self._utf16(offset)
         self[index] = text
         return text
+
+    def _distance(self, index: int) -> int:
+        """Return how far a string is from the first one. Styles are counted after the strings, and
+        their distances are from the first style.
+        """
+        place = self._indices_at + 4 * index
+        (distance,) = struct.unpack_from("<I", self._chunk, place)
+        return int(distance)
 
     def spans(self, index: int) -> tuple[Span, ...]:
         """Return the styles of a string, in the order of the pool."""
         # Only the strings at the beginning of a pool have styles.
         if index >= self._styles:
             return ()
-        place = self._offsets + 4 * (self._count + index)
-        (distance,) = struct.unpack_from("<I", self._chunk, place)
-        offset = self._style_data + distance
+        offset = self._styles_at + self._distance(self._count + index)
         spans = []
-        while struct.unpack_from("<I", self._chunk, offset)[0] != _END:
+        while True:
+            (name,) = struct.unpack_from("<I", self._chunk, offset)
+            if name == _END:
+                return tuple(spans)
             self._spend(_SPAN.size)
             name, first, last = _SPAN.unpack_from(self._chunk, offset)
             spans.append(Span(self[name], first, last))
             offset += _SPAN.size
-        return tuple(spans)
 
     def _spend(self, size: int) -> None:
         self._left -= size
@@ -92,7 +101,7 @@ class StringPool(dict[int, str]):
             raise ValueError("its strings overlap")
 
     def _utf8(self, offset: int) -> str:
-        """Decode a string that has its lengths in UTF-16 units and in bytes, and a zero behind."""
+        """Decode a string: its lengths in UTF-16 units and in bytes, the bytes, and a zero."""
         pool = self._chunk
         units, offset = utf8_length(pool, offset)
         length, offset = utf8_length(pool, offset)
@@ -109,30 +118,33 @@ class StringPool(dict[int, str]):
         return encoded.decode("utf-16-le", "surrogatepass")
 
     def _utf16(self, offset: int) -> str:
-        """Decode a string that has its length in UTF-16 units, and a zero behind."""
+        """Decode a string: its length in UTF-16 units, the units, and a zero."""
         length, offset = utf16_length(self._chunk, offset)
         end = offset + 2 * length
-        if struct.unpack_from("<H", self._chunk, end)[0]:
+        (zero,) = struct.unpack_from("<H", self._chunk, end)
+        if zero:
             raise ValueError(offset)
         self._spend(2 * length)
         return self._chunk[offset:end].decode("utf-16-le", "surrogatepass")
 
 
 def _check_ends(chunk: bytes, header: Sequence[int]) -> None:
-    """Raise ValueError for a pool that Android refuses for what it ends with: its strings with a
-    zero, its styles with as many marks as one span has numbers (ResStringPool::setTo).
+    """Raise ValueError unless the strings of a pool end with a zero, and its styles with three end
+    marks: Android refuses other pools (ResStringPool::setTo).
     """
     _, _, size, count, styles, flags, strings_at, styles_at = header
-    end = size
+    strings_end = size
     if styles:
-        end = styles_at
-        if styles_at <= strings_at or chunk[-_SPAN.size :] != _SPAN.pack(
-            _END, _END, _END
-        ):
+        strings_end = styles_at
+        end_marks = _SPAN.pack(_END, _END, _END)
+        if styles_at <= strings_at or not chunk.endswith(end_marks):
             raise ValueError(styles_at)
-    width = 1 if flags & _UTF8 else 2
-    # The last character, where what is behind a whole number of them does not count.
-    last = strings_at + (end - strings_at) // width * width - width
+    width = 2  # bytes of a character
+    if flags & _UTF8:
+        width = 1
+    # An odd byte behind the last character does not count.
+    characters = (strings_end - strings_at) // width
+    last = strings_at + (characters - 1) * width
     if count and any(chunk[last : last + width]):
         raise ValueError(last)
 
@@ -140,17 +152,20 @@ def _check_ends(chunk: bytes, header: Sequence[int]) -> None:
 def utf8_length(pool: bytes, offset: int) -> tuple[int, int]:
     """Return a length in a UTF-8 pool, of one byte or two, and the offset behind it."""
     length = pool[offset]
-    if length & 0x80:
-        return (length & 0x7F) << 8 | pool[offset + 1], offset + 2
-    return length, offset + 1
+    if not length & 0x80:
+        return length, offset + 1
+    upper = length & 0x7F
+    lower = pool[offset + 1]
+    return upper << 8 | lower, offset + 2
 
 
 def utf16_length(pool: bytes, offset: int) -> tuple[int, int]:
-    """Return a length in a UTF-16 pool, of two bytes or four with the upper half first, and the
-    offset behind it.
+    """Return a length in a UTF-16 pool, of two bytes or four, and the offset behind it. The upper
+    half of a long one comes first.
     """
     (length,) = struct.unpack_from("<H", pool, offset)
-    if length & 0x8000:
-        (low,) = struct.unpack_from("<H", pool, offset + 2)
-        return (length & 0x7FFF) << 16 | low, offset + 4
-    return length, offset + 2
+    if not length & 0x8000:
+        return length, offset + 2
+    upper = length & 0x7FFF
+    (lower,) = struct.unpack_from("<H", pool, offset + 2)
+    return upper << 16 | lower, offset + 4
