@@ -1,11 +1,10 @@
 """Decodes compiled XML, a manifest or a resource, from both of its encodings into the same events.
 
-An APK has Android's binary XML, a bundle aapt2's protobuf XML; `manifest` names the sources of
-both. What says the same gives equal events, whatever the encoding: `aapt2 convert` is how
-bundletool makes one of the other. Comments and line numbers do not count, nor does text that is
-only white space, which aapt2 leaves out of an APK. Binary XML is read as strictly as `aapt2
-convert` writes it: where Android could read something else than this program, a document is no
-compiled XML.
+An APK has Android's binary XML, a bundle has aapt2's protobuf XML (`manifest` names the sources of
+both), and bundletool makes one of the other with `aapt2 convert`. What means the same gives equal
+events, whatever the encoding. Comments and line numbers do not count, nor does text that is only
+white space, which aapt2 leaves out of an APK. Binary XML is read as strictly as `aapt2 convert`
+writes it: if Android could read a document differently from this program, it is refused.
 
 The bytes are untrusted: depth, events and characters are bounded, and nothing is copied on the way
 down.
@@ -27,12 +26,15 @@ from uploader.files.android.resource_values import (
     BOOLEAN,
     DYNAMIC_ATTRIBUTE,
     DYNAMIC_REFERENCE,
-    EMPTY_VALUE,
+    ITEM_PRIMITIVE,
+    ITEM_RAW_TEXT,
+    ITEM_REFERENCE,
+    ITEM_STYLED_TEXT,
+    ITEM_TEXT,
     NULL,
-    NULL_VALUE,
-    PRIMITIVES,
     REFERENCE,
     STRING,
+    read_primitive,
 )
 from uploader.files.android.string_pool import StringPool
 
@@ -71,7 +73,7 @@ _ID_ATTRIBUTE = 0x010100D0
 _TOOLS = "http://schemas.android.com/tools"
 # Such a name could be taken for the key of an attribute with an id or a namespace.
 _IMPOSSIBLE_NAME = re.compile(r"0x|\{")
-# One at the end of a text escapes nothing, and is left out.
+# A backslash at the end of a text escapes nothing, and is left out.
 _ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{0,4}|.|$)", re.DOTALL)
 _WHITE_SPACE = " \t\n\v\f\r"  # at the ends of a text aapt2 makes one space of it
 _TRUE = 0xFFFFFFFF  # aapt2 writes no other number for it
@@ -88,11 +90,6 @@ _ATTRIBUTE_NAME = 2
 _ATTRIBUTE_TEXT = 3
 _ATTRIBUTE_ID = 5
 _ATTRIBUTE_ITEM = 6
-_ITEM_REFERENCE = 1
-_ITEM_STRING = 2
-_ITEM_RAW_STRING = 3
-_ITEM_STYLED_STRING = 4
-_ITEM_PRIMITIVE = 7
 _DAMAGED = (struct.error, LookupError, UnicodeError, ValueError)
 
 
@@ -144,7 +141,10 @@ class Element:
 
     def find(self, name: str) -> Element | None:
         """Return the first child of this name."""
-        return next((child for child in self.children if child.name == name), None)
+        for child in self.children:
+            if child.name == name:
+                return child
+        return None
 
 
 def is_binary(beginning: bytes) -> bool:
@@ -156,8 +156,9 @@ def digest(events: Iterator[Event]) -> bytes:
     """Return the SHA-256 of what a document says. Raises NotCompiledXml and NotComparable."""
     sha256 = hashlib.sha256()
     for event in events:
-        # The JSON of one event has no line break, so no two sequences have the same bytes.
-        sha256.update(json.dumps([type(event).__name__, *event]).encode() + b"\n")
+        line = json.dumps([type(event).__name__, *event])
+        # The JSON of an event has no line break, so no two sequences have the same bytes.
+        sha256.update(line.encode() + b"\n")
     return sha256.digest()
 
 
@@ -187,9 +188,10 @@ def tree(events: Iterator[Event]) -> Element:
 
 
 def tree_and_vocabulary(events: Iterator[Event]) -> tuple[Element, frozenset[str]]:
-    """Return the root of a document as `tree` does, and the names that it gives to attributes with
-    resource ids, each behind its id, with the prefixes that it declares. The events are those of
-    `named`. Raises NotCompiledXml and NotComparable.
+    """Return the root of a document as `tree` does, and its vocabulary: the name of each attribute
+    that has a resource id, behind that id, and the namespaces that it declares.
+
+    The events must have been decoded with `named`. Raises NotCompiledXml and NotComparable.
     """
     words: set[str] = set()
 
@@ -213,19 +215,25 @@ def tree_and_vocabulary(events: Iterator[Event]) -> tuple[Element, frozenset[str
 
 def _without_name(key: str) -> str:
     """Return the key of an attribute without the name behind its resource id."""
-    return key.partition(" ")[0] if key.startswith("0x") else key
+    if not key.startswith("0x"):
+        return key
+    identifier, _, _ = key.partition(" ")
+    return identifier
+
+
+_Digest: TypeAlias = bytes | NotCompiledXml | NotComparable
+"""The digest of a document, or why there is none."""
 
 
 class Documents:
-    """What the documents of a run say, as digests: a content is decoded once, however many
-    resources and APKs have it, and `max_events` of all contents.
+    """The digests of the documents of a run. Equal documents are decoded only once, however many
+    resources and APKs have them, and all of them together have at most `max_events`.
     """
 
     def __init__(self, max_events: int = MAX_EVENTS_OF_RUN) -> None:
         self._left = max_events
-        self._known: dict[
-            tuple[bytes, bool], bytes | NotCompiledXml | NotComparable
-        ] = {}
+        # by the SHA-256 of the document, and whether it is binary XML
+        self._digests: dict[tuple[bytes, bool], _Digest] = {}
 
     def digest(
         self, sha256: bytes, read: Callable[[], bytes], *, is_binary: bool
@@ -234,16 +242,21 @@ class Documents:
         NotCompiledXml, and NotComparable, also for one document too many.
         """
         key = (sha256, is_binary)
-        if key not in self._known:
-            decode = binary_events if is_binary else proto_events
-            try:
-                self._known[key] = digest(self.counted(decode(read(), named=True)))
-            except (NotCompiledXml, NotComparable) as error:
-                self._known[key] = error
-        known = self._known[key]
-        if isinstance(known, bytes):
-            return known
-        raise known
+        if key not in self._digests:
+            self._digests[key] = self._decode(read(), is_binary=is_binary)
+        document_digest = self._digests[key]
+        if isinstance(document_digest, bytes):
+            return document_digest
+        raise document_digest
+
+    def _decode(self, data: bytes, *, is_binary: bool) -> _Digest:
+        """Return the digest of a document, or why there is none."""
+        decode = binary_events if is_binary else proto_events
+        events = decode(data, named=True)
+        try:
+            return digest(self.counted(events))
+        except (NotCompiledXml, NotComparable) as error:
+            return error
 
     def counted(self, events: Iterator[Event]) -> Iterator[Event]:
         """Pass the events of a document on. Raises NotComparable for one too many."""
@@ -259,7 +272,8 @@ class Documents:
 
 
 class _Budget:
-    """Counts what a document gives out. Raises NotCompiledXml where it is more than any has.
+    """Counts the events and the characters of a document. Raises NotCompiledXml if there are more
+    than in any real one.
 
     `named` is that of `binary_events`.
     """
@@ -285,7 +299,7 @@ class _Budget:
 
 
 def _checked(events: Iterator[Event]) -> Iterator[Event]:
-    """Pass events on whose elements end where they should, of one root. Raises NotCompiledXml."""
+    """Pass the events on. Raises NotCompiledXml unless they have one root and all elements end."""
     depth = 0
     roots = 0
     for event in events:
@@ -319,6 +333,20 @@ def binary_events(data: bytes, *, named: bool = False) -> Iterator[Event]:
         raise NotCompiledXml("is not Android's binary XML") from None
 
 
+class _Attribute(NamedTuple):
+    """An attribute of an element in binary XML.
+
+    aapt2 sorts attributes by `rank` (XmlFlattener.cpp): Android searches the ids as a sorted list,
+    and an app may ask for the other attributes, which follow, by their index. `special_place` is
+    which of the element's three places names this attribute, if any: id, class or style.
+    """
+
+    key: str
+    value: str
+    rank: tuple[int, str, str]
+    special_place: int | None
+
+
 class _BinaryXml:
     """A document in Android's binary XML. Raises NotCompiledXml, and those in _DAMAGED."""
 
@@ -331,19 +359,20 @@ class _BinaryXml:
         if kind != _XML or header != 8 or size != len(data):
             raise NotCompiledXml("is not Android's binary XML")
         # The strings come first, then the ids of attributes; Android takes no later ones.
-        offset, kind, header, pool = self._chunk(8)
+        pool_end, kind, _, pool = self._chunk(8)
         if kind != _POOL:
             raise ValueError(kind)
         self._pool = StringPool(pool)
         self._ids: tuple[int, ...] = ()
-        self._nodes = offset
-        if offset < len(data):
-            offset, kind, header, ids = self._chunk(offset)
+        self._nodes = pool_end
+        if pool_end < len(data):
+            ids_end, kind, header, ids = self._chunk(pool_end)
             if kind == _IDS:
                 if header != 8 or len(ids) % 4:
                     raise ValueError(header)
-                self._ids = struct.unpack(f"<{len(ids) // 4 - 2}I", ids[8:])
-                self._nodes = offset
+                count = (len(ids) - header) // 4
+                self._ids = struct.unpack_from(f"<{count}I", ids, header)
+                self._nodes = ids_end
 
     def _chunk(self, offset: int) -> tuple[int, int, int, bytes]:
         """Return where the chunk at an offset ends, its kind, the size of its header and itself."""
@@ -393,18 +422,17 @@ class _BinaryXml:
             raise ValueError(len(chunk))
         prefix, uri = _NAMES.unpack_from(chunk, _NODE_HEADER)
         return Namespace(
-            self._budget.text(self._pool[prefix]), self._budget.text(self._pool[uri])
+            prefix=self._budget.text(self._pool[prefix]),
+            uri=self._budget.text(self._pool[uri]),
         )
 
     def _text(self, chunk: bytes) -> Text:
         place, size, zero, kind, value = _TEXT_VALUE.unpack_from(chunk, _NODE_HEADER)
-        # Older tools repeat the text as a value.
-        if (
-            len(chunk) != _NODE_HEADER + _TEXT_VALUE.size
-            or size not in (0, _VALUE_SIZE)
-            or zero
-        ):
+        if len(chunk) != _NODE_HEADER + _TEXT_VALUE.size:
+            raise ValueError(len(chunk))
+        if size not in (0, _VALUE_SIZE) or zero:
             raise ValueError(size)
+        # Older tools repeat the text as a value.
         if (kind, value) not in ((NULL, 0), (STRING, 0), (STRING, place)):
             raise ValueError(kind)
         text = self._budget.text(self._pool[place])
@@ -413,8 +441,8 @@ class _BinaryXml:
         return Text(text)
 
     def _uri(self, place: int) -> str:
-        """Return a namespace. One that is empty is written as no string at all, and Android tells
-        the two apart.
+        """Return a namespace. An empty one is written as no string at all, never as an empty
+        string: Android distinguishes the two.
         """
         if place == _NOTHING:
             return ""
@@ -425,10 +453,9 @@ class _BinaryXml:
 
     def _start(self, chunk: bytes) -> Start:
         """Decode an element with its attributes."""
-        space, name, start, size, count, *places = _ELEMENT.unpack_from(
-            chunk, _NODE_HEADER
-        )
-        # No tool writes it otherwise, and Android and its tools read other layouts differently.
+        fields = _ELEMENT.unpack_from(chunk, _NODE_HEADER)
+        space, name, start, size, count, *places = fields
+        # No tool uses another layout, and Android and its tools would read it differently.
         if (start, size) != (_ELEMENT.size, _ATTRIBUTE.size):
             raise ValueError(size)
         first = _NODE_HEADER + start
@@ -436,40 +463,50 @@ class _BinaryXml:
             raise ValueError(count)
         attributes = []
         expected_places = [0, 0, 0]
-        last_place = (0, "", "")
+        last_rank = (0, "", "")
         for index in range(count):
             self._budget.event()
-            fields = _ATTRIBUTE.unpack_from(chunk, first + index * size)
-            namespace, key = fields[:2]
-            resource_id = self._ids[key] if key < len(self._ids) else 0
-            uri = self._uri(namespace)
-            short_name = self._pool[key]
-            # aapt2 sorts them (XmlFlattener.cpp): Android looks for an id as in a sorted list, and
-            # an app may ask for the other attributes, behind them, by their places.
-            if not resource_id and _IMPOSSIBLE_NAME.match(short_name):
-                raise ValueError(short_name)
-            place = (
-                (resource_id, "", "") if resource_id else (_NOTHING, uri, short_name)
-            )
-            if place < last_place:
-                raise ValueError(resource_id)
-            last_place = place
-            special = _special_place(uri, short_name, resource_id)
+            attribute = self._attribute(chunk, first + index * size)
+            if attribute.rank < last_rank:
+                raise ValueError(attribute.rank)
+            last_rank = attribute.rank
+            special = attribute.special_place
             if special is not None:
                 expected_places[special] = index + 1
-            identifier = _key(uri, short_name, resource_id, named=self._budget.named)
-            value = self._value(*fields[2:])
-            attributes.append((self._budget.text(identifier), self._budget.text(value)))
+            key = self._budget.text(attribute.key)
+            value = self._budget.text(attribute.value)
+            attributes.append((key, value))
         if places != expected_places:
             raise ValueError(places)
-        self._open_elements.append(_key(self._uri(space), self._pool[name]))
-        return Start(
-            self._budget.text(self._open_elements[-1]), tuple(sorted(attributes))
+        full_name = _key(self._uri(space), self._pool[name])
+        self._open_elements.append(full_name)
+        return Start(self._budget.text(full_name), tuple(sorted(attributes)))
+
+    def _attribute(self, chunk: bytes, offset: int) -> _Attribute:
+        """Decode the attribute at an offset."""
+        fields = _ATTRIBUTE.unpack_from(chunk, offset)
+        namespace, name_index, raw, size, zero, kind, content = fields
+        resource_id = 0
+        if name_index < len(self._ids):
+            resource_id = self._ids[name_index]
+        uri = self._uri(namespace)
+        name = self._pool[name_index]
+        if resource_id:
+            rank = (resource_id, "", "")
+        else:
+            if _IMPOSSIBLE_NAME.match(name):
+                raise ValueError(name)
+            rank = (_NOTHING, uri, name)
+        return _Attribute(
+            key=_key(uri, name, resource_id, named=self._budget.named),
+            value=self._value(raw, size, zero, kind, content),
+            rank=rank,
+            special_place=_special_place(uri, name, resource_id),
         )
 
     def _value(self, raw: int, size: int, zero: int, kind: int, content: int) -> str:
-        """Return what the value of an attribute says. Beside a text there is the same text again,
-        which some readers of Android prefer (aapt2, XmlFlattener.cpp); beside nothing else is any.
+        """Return the value of an attribute. Beside a text there is the same text again, which some
+        of Android's readers prefer (aapt2, XmlFlattener.cpp); beside another value there is none.
         """
         if size != _VALUE_SIZE or zero:
             raise ValueError(size)
@@ -480,13 +517,15 @@ class _BinaryXml:
             value = _text_value(self._pool[content])
             if raw == _NOTHING:
                 return f"alone {value}"
-        if raw != _NOTHING and _text_value(self._pool[raw]) != value:
-            return f"{value} beside {_text_value(self._pool[raw])}"
+        if raw == _NOTHING:
+            return value
+        text_beside = _text_value(self._pool[raw])
+        if text_beside != value:
+            return f"{value} beside {text_beside}"
         return value
 
 
 def _special_place(uri: str, name: str, resource_id: int) -> int | None:
-    """Return which of the three places of an element names this attribute: id, class or style."""
     if resource_id == _ID_ATTRIBUTE:
         return 0
     if uri:
@@ -495,18 +534,22 @@ def _special_place(uri: str, name: str, resource_id: int) -> int | None:
 
 
 def _key(namespace: str, name: str, resource_id: int = 0, *, named: bool = True) -> str:
-    """Return what tells one attribute from another, or one element."""
-    full_name = f"{{{namespace}}}{name}" if namespace else name
+    """Return what distinguishes an attribute, or an element, from others. Behind a resource id the
+    name only follows if `named`.
+    """
+    full_name = name
+    if namespace:
+        full_name = f"{{{namespace}}}{name}"
     if not resource_id:
         return full_name
     identifier = f"0x{resource_id:08x}"
-    return f"{identifier} {full_name}" if named else identifier
+    if not named:
+        return identifier
+    return f"{identifier} {full_name}"
 
 
 def _compacted(text: str) -> str:
-    """Return a text as aapt2 writes it into an APK, nothing where it writes none
-    (XmlFlattener.cpp).
-    """
+    """Return a text as aapt2 writes it into an APK; empty if it writes none (XmlFlattener.cpp)."""
     stripped = text.strip(_WHITE_SPACE)
     if not stripped:
         return ""
@@ -520,7 +563,7 @@ def _text_value(text: str) -> str:
 
 
 def _number_value(kind: int, content: int) -> str:
-    """Return what a value says that is not text; `content` is 32 bits."""
+    """Return a value that is not text; `content` has 32 bits."""
     content &= 0xFFFFFFFF
     if kind == BOOLEAN:
         content = min(content, 1)
@@ -584,28 +627,29 @@ def _proto_element(
     declarations: list[Namespace] = []
     attributes: list[tuple[str, str]] = []
     children: list[memoryview] = []
-    for one in proto.fields(data):
-        if one.id == _ELEMENT_NAMESPACE:
-            namespace = _string(one.data)
-        elif one.id == _ELEMENT_NAME:
-            name = _string(one.data)
-        elif one.id == _ELEMENT_DECLARATION and budget.named:
+    for element_field in proto.fields(data):
+        if element_field.id == _ELEMENT_NAMESPACE:
+            namespace = _string(element_field.data)
+        elif element_field.id == _ELEMENT_NAME:
+            name = _string(element_field.data)
+        elif element_field.id == _ELEMENT_DECLARATION and budget.named:
             budget.event()
-            declaration = proto.message(one.data)
+            declaration = proto.message(element_field.data)
             prefix = budget.text(_string(declaration[1].data))
             uri = budget.text(_string(declaration[2].data))
             if uri != _TOOLS:
                 declarations.append(Namespace(prefix, uri))
-        elif one.id == _ELEMENT_ATTRIBUTE:
+        elif element_field.id == _ELEMENT_ATTRIBUTE:
             budget.event()
-            message = proto.message(one.data)
+            message = proto.message(element_field.data)
             if _string(message[_ATTRIBUTE_NAMESPACE].data) == _TOOLS:
                 continue
             key, value = _proto_attribute(message, proto, budget)
             attributes.append((budget.text(key), budget.text(value)))
-        elif one.id == _ELEMENT_CHILD:
-            children.append(one.data)
-    start = Start(budget.text(_key(namespace, name)), tuple(sorted(attributes)))
+        elif element_field.id == _ELEMENT_CHILD:
+            children.append(element_field.data)
+    full_name = budget.text(_key(namespace, name))
+    start = Start(full_name, tuple(sorted(attributes)))
     return declarations, start, children
 
 
@@ -620,36 +664,41 @@ def _proto_attribute(
         item = proto.message(message[_ATTRIBUTE_ITEM].data)
         if item:
             return key, proto_value(item, proto)
-    return key, _text_value(
-        _unescaped(_string(message.get(_ATTRIBUTE_TEXT, ABSENT).data))
-    )
+    text = _string(message.get(_ATTRIBUTE_TEXT, ABSENT).data)
+    return key, _text_value(_unescaped(text))
 
 
 def proto_value(item: Mapping[int, Field], proto: ProtoReader) -> str:
-    """Return what a compiled value says. Raises NotComparable for those of old tools."""
-    if _ITEM_REFERENCE in item:
-        reference = proto.message(item[_ITEM_REFERENCE].data)
-        resource_id = reference.get(2, ABSENT).number
-        if not resource_id and reference.get(3, ABSENT).data:
-            raise NotComparable("refers to a resource by its name alone")
-        kind = ATTRIBUTE_REFERENCE if reference.get(1, ABSENT).number else REFERENCE
-        dynamic = reference.get(5, ABSENT).data
-        if resource_id and dynamic and proto.message(dynamic)[1].number:
-            kind = _DYNAMIC[kind]
-        return _number_value(kind, resource_id)
-    for text in (_ITEM_STRING, _ITEM_RAW_STRING, _ITEM_STYLED_STRING):
-        if text in item:
-            return _text_value(
-                _string(proto.message(item[text].data).get(1, ABSENT).data)
-            )
-    if _ITEM_PRIMITIVE not in item:
+    """Return a compiled value. Raises NotComparable for those of old tools."""
+    if ITEM_REFERENCE in item:
+        return _reference_value(item[ITEM_REFERENCE].data, proto)
+    for kind in (ITEM_TEXT, ITEM_RAW_TEXT, ITEM_STYLED_TEXT):
+        if kind in item:
+            message = proto.message(item[kind].data)
+            text = _string(message.get(1, ABSENT).data)
+            return _text_value(text)
+    if ITEM_PRIMITIVE not in item:
         raise NotComparable("has a value of an unknown kind")
-    for one in proto.fields(item[_ITEM_PRIMITIVE].data):
-        if one.id in PRIMITIVES:
-            return _number_value(PRIMITIVES[one.id], one.number)
-        if one.id in (NULL_VALUE, EMPTY_VALUE):
-            return _number_value(NULL, int(one.id == EMPTY_VALUE))
-    raise NotComparable("has a value of an unknown kind")
+    primitive = read_primitive(proto.fields(item[ITEM_PRIMITIVE].data))
+    if primitive is None:
+        raise NotComparable("has a value of an unknown kind")
+    primitive_kind, number = primitive
+    return _number_value(primitive_kind, number)
+
+
+def _reference_value(data: memoryview, proto: ProtoReader) -> str:
+    """Return a reference to a resource or an attribute. Raises NotComparable."""
+    reference = proto.message(data)
+    resource_id = reference.get(2, ABSENT).number
+    if not resource_id and reference.get(3, ABSENT).data:
+        raise NotComparable("refers to a resource by its name alone")
+    kind = REFERENCE
+    if reference.get(1, ABSENT).number:
+        kind = ATTRIBUTE_REFERENCE
+    dynamic = reference.get(5, ABSENT).data
+    if resource_id and dynamic and proto.message(dynamic)[1].number:
+        kind = _DYNAMIC[kind]
+    return _number_value(kind, resource_id)
 
 
 def _string(data: memoryview) -> str:
@@ -659,7 +708,7 @@ def _string(data: memoryview) -> str:
 
 
 def _unescaped(text: str) -> str:
-    """Return a text that was not compiled as it is in an APK: without its escapes (aapt2,
+    """Return a text that was not compiled as an APK has it: without its escapes (aapt2,
     ResourceUtils::StringBuilder, which keeps white space and quotation marks here). Raises
     NotComparable for an escape that stands for no character.
     """
@@ -670,9 +719,13 @@ def _unescaped(text: str) -> str:
 
 def _escaped_character(escape: re.Match[str]) -> str:
     content = escape[1]
-    if content.startswith("u"):
-        code = int(content[1:] or "0", 16)
-        if len(content) < 5 or 0xD800 <= code < 0xE000 or not code:
-            raise NotComparable("has an escape that is no character")
-        return chr(code)
-    return {"t": "\t", "n": "\n"}.get(content, content)
+    if not content.startswith("u"):
+        return {"t": "\t", "n": "\n"}.get(content, content)
+    digits = content[1:]
+    if len(digits) < 4:
+        raise NotComparable("has an escape that is no character")
+    code = int(digits, 16)
+    is_surrogate = 0xD800 <= code < 0xE000
+    if is_surrogate or code == 0:
+        raise NotComparable("has an escape that is no character")
+    return chr(code)

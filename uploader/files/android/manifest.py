@@ -15,7 +15,6 @@ Primitive; the wire format is on protobuf.dev, "Encoding").
 
 from __future__ import annotations
 
-import codecs
 import re
 import struct
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,7 +30,15 @@ from uploader.files.android.archive import (
     input_errors,
 )
 from uploader.files.android.protobuf import Field, ProtoReader
-from uploader.files.android.string_pool import utf8_length, utf16_length
+from uploader.files.android.resource_values import (
+    DYNAMIC_REFERENCE,
+    ITEM_PRIMITIVE,
+    ITEM_REFERENCE,
+    ITEM_TEXT,
+    REFERENCE,
+    STRING,
+)
+from uploader.files.android.string_pool import decode_utf8, utf8_length, utf16_length
 
 if TYPE_CHECKING:
     from uploader.files.android.signatures import SigningCertificate
@@ -401,11 +408,7 @@ _NOTHING = 0xFFFFFFFF
 _UTF8 = 1 << 8
 # that are decoded: several times the elements and permissions of any app
 _MAX_STRINGS = 2000
-# types of a value
-_REFERENCE = 0x01
-_STRING = 0x03
-_DYNAMIC_REFERENCE = 0x07
-_INTEGERS = range(0x10, 0x20)
+_INTEGERS = range(0x10, 0x20)  # types of a value
 # namespace, name, offset of the attributes, size of one, how many
 _ELEMENT_HEADER = struct.Struct("<2I3H")
 # namespace, name, raw string, then Res_value: size, zero, type, data
@@ -478,11 +481,11 @@ def _binary_attributes(
         attribute = _ATTRIBUTES.get(identifier)
         if not attribute:
             continue
-        if kind in (_REFERENCE, _DYNAMIC_REFERENCE):
+        if kind in (REFERENCE, DYNAMIC_REFERENCE):
             yield attribute, f"@0x{content:08x}"
         elif kind in _INTEGERS:
             yield attribute, str(content)
-        elif kind == _STRING:
+        elif kind == STRING:
             yield attribute, pool[content]
         elif raw != _NOTHING:
             yield attribute, pool[raw]
@@ -519,11 +522,8 @@ class StringPool(dict[int, str]):
         # Its length in UTF-16 units comes first, and is not needed.
         _, offset = utf8_length(pool, offset)
         length, offset = utf8_length(pool, offset)
-        # Android's "modified UTF-8" writes characters beyond the BMP as two surrogates of three
-        # bytes each.
         stop = offset + min(length, 6 * self._max_text)
-        text, _ = codecs.utf_8_decode(pool[offset:stop], "surrogatepass")
-        return text.encode("utf-16-le", "surrogatepass")
+        return decode_utf8(pool[offset:stop], is_whole=False)
 
     def _utf16_units(self, offset: int) -> bytes:
         """Return a string of a UTF-16 pool as it is."""
@@ -543,17 +543,11 @@ _NAME = 2
 _TEXT = 3
 _RESOURCE_ID = 5
 _ITEM = 6
-# fields of an attribute's item, and of what is in that
-_ITEM_REFERENCE = 1
-_ITEM_STRING = 2
-_ITEM_PRIMITIVE = 7
+# fields of what is in an attribute's item
 _REFERENCE_ID = 2
 _STRING_VALUE = 1
-_PRIMITIVE_INTEGERS = (
-    6,
-    7,
-    8,
-)  # int_decimal_value, int_hexadecimal_value, boolean_value
+# int_decimal_value, int_hexadecimal_value, boolean_value
+_PRIMITIVE_INTEGERS = (6, 7, 8)
 _MAX_FIELDS = 100_000  # that are read: many times as many as any manifest has
 
 
@@ -603,13 +597,13 @@ def _proto_attribute_name(message: Mapping[int, Field]) -> str | None:
 def _proto_value(attribute: Mapping[int, Field], proto: ProtoReader) -> str:
     """Return the compiled value, or the text where there is none."""
     item = proto.message(attribute[_ITEM].data)
-    if _ITEM_REFERENCE in item:
-        reference = proto.message(item[_ITEM_REFERENCE].data)
+    if ITEM_REFERENCE in item:
+        reference = proto.message(item[ITEM_REFERENCE].data)
         return f"@0x{reference[_REFERENCE_ID].number:08x}"
-    if _ITEM_STRING in item:
-        return _text(proto.message(item[_ITEM_STRING].data)[_STRING_VALUE])
+    if ITEM_TEXT in item:
+        return _text(proto.message(item[ITEM_TEXT].data)[_STRING_VALUE])
     number = None
-    for field in proto.fields(item[_ITEM_PRIMITIVE].data):
+    for field in proto.fields(item[ITEM_PRIMITIVE].data):
         if field.id in _PRIMITIVE_INTEGERS:
             number = field.number
     if number is None:

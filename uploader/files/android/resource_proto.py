@@ -23,12 +23,16 @@ from uploader.files.android.resource_values import (
     DECIMAL,
     DYNAMIC_ATTRIBUTE,
     DYNAMIC_REFERENCE,
-    EMPTY_VALUE,
+    ITEM_FILE,
+    ITEM_FLAG,
+    ITEM_ID,
+    ITEM_PRIMITIVE,
+    ITEM_RAW_TEXT,
+    ITEM_REFERENCE,
+    ITEM_STYLED_TEXT,
+    ITEM_TEXT,
     MAX_VALUES,
-    NULL,
-    NULL_VALUE,
     PLURALS,
-    PRIMITIVES,
     REFERENCE,
     Encoded,
     TableValue,
@@ -38,6 +42,7 @@ from uploader.files.android.resource_values import (
     encode_styled,
     encode_text,
     pack_letters,
+    read_primitive,
 )
 
 _MAX_FIELDS = 12 * MAX_VALUES  # as many as a value has, with what leads to it
@@ -57,15 +62,6 @@ _VALUE_CONFIGURATION = 1
 _VALUE_VALUE = 2
 _ITEM = 4
 _COMPOUND = 5
-# kinds of items
-_ITEM_REFERENCE = 1
-_ITEM_TEXT = 2
-_ITEM_RAW_TEXT = 3
-_ITEM_STYLED_TEXT = 4
-_ITEM_FILE = 5
-_ITEM_ID = 6
-_ITEM_PRIMITIVE = 7
-_ITEM_FLAG = 8
 # kinds of compound values
 _ATTRIBUTE = 1
 _STYLE = 2
@@ -77,10 +73,10 @@ _STYLE_ENTRY = 3
 
 # Types that only exist while an app is built.
 _BUILD_TYPES = ("styleable", "macro")
-# What an attribute accepts where it names no limits.
+# What an attribute accepts if it names no limits.
 _LOWEST = 0x80000000
 _HIGHEST = 0x7FFFFFFF
-# A text that is longer than a pool in UTF-8 can say, and what aapt2 writes instead.
+# the longest text that a pool in UTF-8 can hold, and what aapt2 writes instead of a longer one
 _MAX_POOL_TEXT = 0x7FFF
 _TOO_LARGE = "STRING_TOO_LARGE"
 _DAMAGED = (struct.error, LookupError, UnicodeError, ValueError)
@@ -88,7 +84,7 @@ _DAMAGED = (struct.error, LookupError, UnicodeError, ValueError)
 
 class ProtoTable:
     """The resource table of a module. `packages` are the packages that it has, and `libraries`
-    others that it names, both by their ids; they are known once all values were read.
+    others that it names, both by their ids; they are complete once all values were read.
 
     Raises UnreadableTable.
     """
@@ -139,9 +135,11 @@ class ProtoTable:
                 name = _text(field)
             elif field.id == _TYPE_ENTRY:
                 _add(entries, field)
-        if name not in _BUILD_TYPES:
-            for entry in entries:
-                yield from self._entry(entry, package_id << 24 | type_id << 16, name)
+        if name in _BUILD_TYPES:
+            return
+        first = package_id << 24 | type_id << 16
+        for entry in entries:
+            yield from self._entry(entry, first, name)
 
     def _entry(
         self, data: memoryview, first: int, type_name: str
@@ -167,7 +165,12 @@ class ProtoTable:
             configuration = self._configuration(pair[_VALUE_CONFIGURATION].data)
             value, file = self._value(pair[_VALUE_VALUE].data)
             yield TableValue(
-                first | number, type_name, name, configuration, value, file
+                first | number,
+                type_name,
+                name,
+                configuration,
+                value,
+                file,
             )
 
     def _id(self, field: Field) -> int:
@@ -186,7 +189,7 @@ class ProtoTable:
     # Values
 
     def _value(self, data: memoryview) -> tuple[Encoded, str | None]:
-        """Return what a value says, and the path of the file that it is."""
+        """Return a value, encoded, and its path if it is a file."""
         for field in self._proto.fields(data):
             if field.id == _ITEM:
                 return self._item(field.data)
@@ -195,26 +198,25 @@ class ProtoTable:
         raise ValueError(0)
 
     def _item(self, data: memoryview) -> tuple[Encoded, str | None]:
-        """Return what a single value says, and the path of the file that it is."""
+        """Return a value that is not compound, encoded, and its path if it is a file."""
         item = self._proto.message(data)
-        if item[_ITEM_FLAG].number:
+        if item[ITEM_FLAG].number:
             raise UnreadableTable("has values that a feature flag decides about")
-        if _ITEM_TEXT in item or _ITEM_RAW_TEXT in item:
-            kind = _ITEM_TEXT if _ITEM_TEXT in item else _ITEM_RAW_TEXT
-            return encode_text(
-                _pool_text(self._proto.message(item[kind].data)[1])
-            ), None
-        if _ITEM_REFERENCE in item:
-            return self._reference(item[_ITEM_REFERENCE].data), None
-        if _ITEM_PRIMITIVE in item:
-            return self._primitive(item[_ITEM_PRIMITIVE].data), None
-        if _ITEM_FILE in item:
-            path = _text(self._proto.message(item[_ITEM_FILE].data)[1])
+        for kind in (ITEM_TEXT, ITEM_RAW_TEXT):
+            if kind in item:
+                text = self._proto.message(item[kind].data)[1]
+                return encode_text(_pool_text(text)), None
+        if ITEM_REFERENCE in item:
+            return self._reference(item[ITEM_REFERENCE].data), None
+        if ITEM_PRIMITIVE in item:
+            return self._primitive(item[ITEM_PRIMITIVE].data), None
+        if ITEM_FILE in item:
+            path = _text(self._proto.message(item[ITEM_FILE].data)[1])
             return encode_text(path), path
-        if _ITEM_ID in item:
+        if ITEM_ID in item:
             return encode_number(BOOLEAN, 0), None
-        if _ITEM_STYLED_TEXT in item:
-            return self._styled_text(item[_ITEM_STYLED_TEXT].data), None
+        if ITEM_STYLED_TEXT in item:
+            return self._styled_text(item[ITEM_STYLED_TEXT].data), None
         raise UnreadableTable("has values of an unknown kind")
 
     def _styled_text(self, data: memoryview) -> Encoded:
@@ -233,30 +235,30 @@ class ProtoTable:
     def _reference(self, data: memoryview) -> Encoded:
         reference = self._proto.message(data)
         resource = _target(reference)
-        # What is not resolved before the app runs has a type of its own.
-        is_dynamic = bool(reference[5].data) and self._id(reference[5]) != 0
-        if not resource >> 24 or not resource >> 16 & 0xFF:
-            is_dynamic = False
+        kind = REFERENCE
+        dynamic_kind = DYNAMIC_REFERENCE
         if reference[1].number:
-            kind = DYNAMIC_ATTRIBUTE if is_dynamic else ATTRIBUTE_REFERENCE
-        else:
-            kind = DYNAMIC_REFERENCE if is_dynamic else REFERENCE
+            kind = ATTRIBUTE_REFERENCE
+            dynamic_kind = DYNAMIC_ATTRIBUTE
+        # A reference that is only resolved when the app runs has a type of its own.
+        is_dynamic = bool(reference[5].data) and self._id(reference[5]) != 0
+        package_id = resource >> 24
+        type_id = resource >> 16 & 0xFF
+        if is_dynamic and package_id and type_id:
+            kind = dynamic_kind
         return encode_number(kind, resource)
 
     def _primitive(self, data: memoryview) -> Encoded:
-        for field in self._proto.fields(data):
-            if field.id in PRIMITIVES:
-                kind = PRIMITIVES[field.id]
-                number = field.number
-                if kind == BOOLEAN and number:
-                    number = 0xFFFFFFFF
-                return encode_number(kind, number)
-            if field.id in (NULL_VALUE, EMPTY_VALUE):
-                return encode_number(NULL, int(field.id == EMPTY_VALUE))
-        raise UnreadableTable("has values of an unknown kind")
+        primitive = read_primitive(self._proto.fields(data))
+        if primitive is None:
+            raise UnreadableTable("has values of an unknown kind")
+        kind, number = primitive
+        if kind == BOOLEAN and number:
+            number = 0xFFFFFFFF
+        return encode_number(kind, number)
 
     def _compound(self, data: memoryview) -> Encoded:
-        """Return what a style, an array, plurals or an attribute say."""
+        """Return a style, an array, plurals or an attribute, encoded."""
         for field in self._proto.fields(data):
             if field.id == _ATTRIBUTE:
                 return self._attribute(field.data)
@@ -272,12 +274,12 @@ class ProtoTable:
         """Return which values an attribute accepts."""
         message = self._proto.message(data)
         items = [(ATTRIBUTE_TYPE, encode_number(DECIMAL, message[1].number))]
-        for key, number, default in (
-            (ATTRIBUTE_MINIMUM, message[2].number & 0xFFFFFFFF, _LOWEST),
-            (ATTRIBUTE_MAXIMUM, message[3].number & 0xFFFFFFFF, _HIGHEST),
-        ):
-            if number != default:
-                items.append((key, encode_number(DECIMAL, number)))
+        minimum = message[2].number & 0xFFFFFFFF
+        if minimum != _LOWEST:
+            items.append((ATTRIBUTE_MINIMUM, encode_number(DECIMAL, minimum)))
+        maximum = message[3].number & 0xFFFFFFFF
+        if maximum != _HIGHEST:
+            items.append((ATTRIBUTE_MAXIMUM, encode_number(DECIMAL, maximum)))
         for field in self._proto.fields(data):
             if field.id == _ATTRIBUTE_SYMBOL:
                 symbol = self._proto.message(field.data)
@@ -295,7 +297,8 @@ class ProtoTable:
             elif field.id == _STYLE_ENTRY:
                 entry = self._proto.message(field.data)
                 key = _target(self._proto.message(entry[3].data))
-                items.append((key, self._item(entry[4].data)[0]))
+                item, _ = self._item(entry[4].data)
+                items.append((key, item))
         return encode_items(parent, items)
 
     def _array(self, data: memoryview) -> Encoded:
@@ -303,9 +306,9 @@ class ProtoTable:
         for field in self._proto.fields(data):
             if field.id == 1:
                 element = self._proto.message(field.data)
-                items.append(
-                    (ARRAY_BEGINNING + len(items), self._item(element[3].data)[0])
-                )
+                key = ARRAY_BEGINNING + len(items)
+                item, _ = self._item(element[3].data)
+                items.append((key, item))
         return encode_items(0, items)
 
     def _plurals(self, data: memoryview) -> Encoded:
@@ -314,12 +317,12 @@ class ProtoTable:
             if field.id == 1:
                 entry = self._proto.message(field.data)
                 key = ATTRIBUTE_TYPE + PLURALS[entry[3].number]
-                items[key] = self._item(entry[4].data)[0]
+                items[key], _ = self._item(entry[4].data)
         return encode_items(0, items.items())
 
 
 def _add(messages: list[memoryview], field: Field) -> None:
-    """Add a message to those of its kind. Raises UnreadableTable where there are more than ids."""
+    """Add a message to those of its kind. Raises UnreadableTable if there are more than ids."""
     if len(messages) > 0xFFFF:
         raise UnreadableTable("has more resources than there are ids")
     messages.append(field.data)
@@ -338,14 +341,15 @@ def _text(field: Field) -> str:
 
 
 def _pool_text(field: Field) -> str:
-    """Return a text as it comes into a pool of strings."""
-    if len(field.data) <= _MAX_POOL_TEXT // 2:
-        return _text(field)
+    """Return a text as a pool of strings has it."""
     text = _text(field)
-    units = text.encode("utf-16-le")
-    # A pool has each half of a character beyond the BMP in three bytes.
-    size = len(field.data) + 2 * (len(units) // 2 - len(text))
-    if len(units) // 2 > _MAX_POOL_TEXT or size > _MAX_POOL_TEXT:
+    if len(field.data) <= _MAX_POOL_TEXT // 2:
+        return text
+    units = len(text.encode("utf-16-le")) // 2
+    # A pool has a character beyond the BMP in six bytes, three for each half, UTF-8 in four.
+    beyond_bmp = units - len(text)
+    size = len(field.data) + 2 * beyond_bmp
+    if units > _MAX_POOL_TEXT or size > _MAX_POOL_TEXT:
         return _TOO_LARGE
     return text
 

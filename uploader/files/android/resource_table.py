@@ -5,7 +5,7 @@ ResTable_typeSpec, ResTable_type, ResTable_config, ResTable_entry, ResTable_map_
 Res_value, ResTable_lib_header).
 
 The bytes are untrusted: values and items are counted, what several entries share is decoded once,
-and chunks lie behind one another without gaps, so that no reader finds other ones.
+and chunks follow one another without gaps, so that no reader finds other ones.
 """
 
 from __future__ import annotations
@@ -68,16 +68,16 @@ _DAMAGED = (struct.error, LookupError, UnicodeError, ValueError)
 
 
 class Package(NamedTuple):
-    """A package that a table says it has, or that it refers to."""
+    """A package that a table has or refers to."""
 
     id: int
     name: str
 
 
 class Layouts(NamedTuple):
-    """Layouts of a table that every device which gets it can read: older ones would take them for
-    something else. aapt2 writes `sparse` lists for API level 32 and later, `compact` entries and
-    short offsets for 34 and later (TableFlattener).
+    """Newer layouts that a table may use because every device that gets it can read them; older
+    devices would take them for something else. aapt2 writes `sparse` lists for API level 32 and
+    later, `compact` entries and short offsets for 34 and later (TableFlattener).
     """
 
     sparse: bool = False
@@ -93,7 +93,9 @@ class _Entry(NamedTuple):
 
 
 class _Type(NamedTuple):
-    """A chunk of values for the same configuration. `entries` and `indices` are offsets."""
+    """A chunk of values for the same configuration, with room for `size` resources. `entries` and
+    `indices` are offsets.
+    """
 
     id: int
     flags: int
@@ -104,7 +106,8 @@ class _Type(NamedTuple):
 
 
 class BinaryTable:
-    """The resource table of an APK. `packages` and `libraries` are known once all values were read.
+    """The resource table of an APK. `packages` and `libraries` are complete once all values were
+    read.
 
     Raises UnreadableTable.
     """
@@ -121,8 +124,10 @@ class BinaryTable:
 
     @property
     def work(self) -> int:
-        """How many values were read so far, and items within them."""
-        return MAX_VALUES - self._values_left + MAX_ITEMS - self._items_left
+        """How many values, and items within them, were read so far."""
+        values = MAX_VALUES - self._values_left
+        items = MAX_ITEMS - self._items_left
+        return values + items
 
     def values(self) -> Iterator[TableValue]:
         """Read every value."""
@@ -164,28 +169,28 @@ class BinaryTable:
         """Read a package: the names of its types and of its resources, then the values."""
         package_id, content, types_at, names_at = self._package_header(start)
         chunks = list(self._chunks(content, end))
-        pools = {
-            begin - start: StringPool(self._data[begin:stop])
-            for kind, begin, stop in chunks
-            if kind == _POOL
-        }
+        pools: dict[int, StringPool] = {}
+        for kind, begin, stop in chunks:
+            if kind == _POOL:
+                pools[begin - start] = StringPool(self._data[begin:stop])
         if pools.keys() != {types_at, names_at}:
             raise ValueError(names_at)
+        type_names = pools[types_at]
+        names = pools[names_at]
         counts: dict[int, int] = {}
         for kind, begin, stop in chunks:
             if kind == _TYPE:
                 chunk = self._type(begin)
-                type_name = pools[types_at][chunk.id - 1]
+                type_name = type_names[chunk.id - 1]
+                first = package_id << 24 | chunk.id << 16
                 for number, entry in self._entries(chunk, stop):
                     # Android finds no entry beyond those that were announced.
                     if number >= counts[chunk.id]:
                         raise ValueError(number)
-                    resource = package_id << 24 | chunk.id << 16 | number
-                    name = pools[names_at][entry.name]
                     yield TableValue(
-                        resource,
+                        first | number,
                         type_name,
-                        name,
+                        names[entry.name],
                         chunk.configuration,
                         entry.value,
                         entry.text,
@@ -201,16 +206,15 @@ class BinaryTable:
         """Return the id of a package, where its content begins, and how far behind `start` the
         names of the types and of the resources are.
         """
-        header = _CHUNK.unpack_from(self._data, start)[1]
+        header = self._header_size(start)
         layout = _PACKAGE_HEADER
         if header < layout.size:
             layout = _OLD_PACKAGE_HEADER
         if header != layout.size:
             raise ValueError(header)
-        package_id, name, types_at, _, names_at, *rest = layout.unpack_from(
-            self._data, start
-        )
-        if any(rest[1:]):
+        fields = layout.unpack_from(self._data, start)
+        package_id, name, types_at, _, names_at, _, *type_offset = fields
+        if any(type_offset):
             raise UnreadableTable("numbers its types in an unknown way")
         if not 0 <= package_id <= 0xFF:
             raise ValueError(package_id)
@@ -218,22 +222,27 @@ class BinaryTable:
         return package_id, start + header, types_at, names_at
 
     def _read_spec(self, start: int, end: int, counts: dict[int, int]) -> None:
-        """Read how many resources a type has. In what the values of each differ is left unread:
-        it only says when Android asks for a resource again.
+        """Read how many resources a type has. The rest of the chunk is skipped: it only says after
+        which changes of a device Android has to look for a resource again.
         """
         type_id, zero, _, count = _SPEC_HEADER.unpack_from(self._data, start)
         if not type_id or type_id in counts or zero:
             raise ValueError(type_id)
-        # Behind a longer header Android would look for the numbers elsewhere.
-        header = _CHUNK.unpack_from(self._data, start)[1]
+        # With a longer header Android would look for the numbers elsewhere.
+        header = self._header_size(start)
         if header != _SPEC_HEADER.size:
             raise ValueError(header)
         if end - start != _SPEC_HEADER.size + 4 * count:
             raise ValueError(count)
         counts[type_id] = count
 
+    def _header_size(self, start: int) -> int:
+        """Return the size of the header of the chunk at an offset, in bytes."""
+        _, header, _ = _CHUNK.unpack_from(self._data, start)
+        return int(header)
+
     def _read_libraries(self, start: int, end: int) -> None:
-        header = _CHUNK.unpack_from(self._data, start)[1]
+        header = self._header_size(start)
         (count,) = struct.unpack_from("<I", self._data, start + 8)
         if header != 12 or end - start != header + count * _LIBRARY.size:
             raise ValueError(count)
@@ -243,10 +252,9 @@ class BinaryTable:
 
     def _type(self, start: int) -> _Type:
         """Read the header of a chunk of values."""
-        header = _CHUNK.unpack_from(self._data, start)[1]
-        type_id, flags, reserved, count, entries = _TYPE_HEADER.unpack_from(
-            self._data, start
-        )
+        header = self._header_size(start)
+        fields = _TYPE_HEADER.unpack_from(self._data, start)
+        type_id, flags, reserved, count, entries = fields
         if not type_id or reserved:
             raise ValueError(type_id)
         if flags & ~(_SPARSE | _SHORT_OFFSETS):
@@ -261,18 +269,18 @@ class BinaryTable:
         (size,) = struct.unpack_from("<I", self._data, begin)
         if size < 28 or size != header - _TYPE_HEADER.size:
             raise ValueError(size)
-        configuration = self._data[begin + 4 : begin + size].ljust(
-            CONFIGURATION_SIZE, b"\0"
-        )
-        if any(configuration[CONFIGURATION_SIZE:]):
+        configuration = self._data[begin + 4 : begin + size]
+        known = configuration[:CONFIGURATION_SIZE].ljust(CONFIGURATION_SIZE, b"\0")
+        newer = configuration[CONFIGURATION_SIZE:]
+        if any(newer):
             raise UnreadableTable("has values for an unknown kind of device")
         return _Type(
             type_id,
             flags,
             count,
-            start + entries,
-            configuration[:CONFIGURATION_SIZE],
-            start + header,
+            entries=start + entries,
+            configuration=known,
+            indices=start + header,
         )
 
     def _entries(self, chunk: _Type, end: int) -> Iterator[tuple[int, _Entry]]:
@@ -293,30 +301,29 @@ class BinaryTable:
         """Yield the number of each entry that has a value, and how far behind the first entry it
         begins.
         """
-        width = 2 if chunk.flags & _SHORT_OFFSETS and not chunk.flags & _SPARSE else 4
-        indices = chunk.indices + width * chunk.size
-        # What lies between the indices and the entries is at most what aligns them.
-        if not 0 <= chunk.entries - indices < 4 or chunk.entries > end:
+        is_sparse = bool(chunk.flags & _SPARSE)
+        is_short = bool(chunk.flags & _SHORT_OFFSETS) and not is_sparse
+        width = 4  # bytes of an index
+        if is_short:
+            width = 2
+        indices_end = chunk.indices + width * chunk.size
+        # Only padding may lie between the indices and the entries.
+        if not 0 <= chunk.entries - indices_end < 4 or chunk.entries > end:
             raise ValueError(chunk.size)
-        data = memoryview(self._data)[chunk.indices : indices]
-        if chunk.flags & _SPARSE:
-            before = -1
-            for number, offset in struct.iter_unpack("<2H", data):
-                # Android looks for a number as in a sorted list.
-                if number <= before:
-                    raise ValueError(number)
-                before = number
-                yield number, 4 * offset
+        indices = memoryview(self._data)[chunk.indices : indices_end]
+        if is_sparse:
+            yield from _sparse_offsets(indices)
             return
         if chunk.size > 0x10000:
             raise ValueError(chunk.size)
-        nothing = _NO_SHORT_ENTRY if width == 2 else _NO_ENTRY
-        factor = 4 if width == 2 else 1
-        for number, (offset,) in enumerate(
-            struct.iter_unpack("<H" if width == 2 else "<I", data)
-        ):
-            if offset != nothing:
-                yield number, factor * offset
+        if is_short:
+            for number, (units,) in enumerate(struct.iter_unpack("<H", indices)):
+                if units != _NO_SHORT_ENTRY:
+                    yield number, 4 * units
+            return
+        for number, (offset,) in enumerate(struct.iter_unpack("<I", indices)):
+            if offset != _NO_ENTRY:
+                yield number, offset
 
     def _entry(self, offset: int, end: int) -> _Entry:
         """Read the entry at an offset; its chunk ends at `end`."""
@@ -326,9 +333,8 @@ class BinaryTable:
                 raise UnreadableTable(_TOO_NEW)
             name, flags, data = _COMPACT_ENTRY.unpack_from(self._data, offset)
             value, text = self._value(flags >> 8, data)
-            return self._checked(
-                _Entry(name, value, text), flags & 0xFF, offset + 8, end
-            )
+            stop = offset + _COMPACT_ENTRY.size
+            return self._checked(_Entry(name, value, text), flags & 0xFF, stop, end)
         if flags & _COMPLEX:
             if size != _ENTRY.size + _MAP.size:
                 raise ValueError(size)
@@ -352,14 +358,17 @@ class BinaryTable:
             raise UnreadableTable("has more items than are plausible")
         if stop > end:
             raise ValueError(count)
+        keys = []
         items = []
         for key, size, zero, kind, data in _ITEM.iter_unpack(self._data[first:stop]):
             if size != _VALUE.size or zero:
                 raise ValueError(size)
-            items.append((key, self._value(kind, data)[0]))
-        value = encode_items(parent, items)
-        if not is_in_order([key for key, _ in items]):
-            value = DISORDERED
+            item, _ = self._value(kind, data)
+            keys.append(key)
+            items.append((key, item))
+        value = DISORDERED
+        if is_in_order(keys):
+            value = encode_items(parent, items)
         return self._checked(_Entry(name, value, None), flags, stop, end)
 
     def _checked(self, entry: _Entry, flags: int, stop: int, end: int) -> _Entry:
@@ -371,7 +380,7 @@ class BinaryTable:
         return entry
 
     def _value(self, kind: int, data: int) -> tuple[Encoded, str | None]:
-        """Return what a value says, and as text where it is a plain one."""
+        """Return a value, encoded, and its text if it is a plain one."""
         if kind != STRING:
             return encode_number(kind, data), None
         if data not in self._texts:
@@ -384,8 +393,19 @@ class BinaryTable:
         return self._texts[data]
 
 
+def _sparse_offsets(indices: memoryview) -> Iterator[tuple[int, int]]:
+    """Yield what `_offsets` does, from a sparse list."""
+    last_number = -1
+    for number, units in struct.iter_unpack("<2H", indices):
+        # Android searches it as a sorted list.
+        if number <= last_number:
+            raise ValueError(number)
+        last_number = number
+        yield number, 4 * units
+
+
 def _package_name(data: bytes) -> str:
-    """Decode a name in UTF-16 that ends with a zero; nothing may lie behind that."""
+    """Decode a name in UTF-16 that ends with a zero; only zeros may follow."""
     name, _, rest = data.decode("utf-16-le").partition("\0")
     if rest.strip("\0"):
         raise ValueError(name)

@@ -13,6 +13,8 @@ import struct
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, TypeAlias
 
+from uploader.files.android.protobuf import Field
+
 Encoded: TypeAlias = bytes
 
 # bytes of one table; a bundle's has some tens of bytes about the origin of each value
@@ -42,7 +44,7 @@ COLOR_RGB8 = 0x1D
 COLOR_ARGB4 = 0x1E
 COLOR_RGB4 = 0x1F
 # The type that each field of aapt2's message Primitive has (Resources.proto).
-PRIMITIVES = {
+_PRIMITIVES = {
     3: FLOAT,
     4: DIMENSION,
     5: FRACTION,
@@ -57,8 +59,17 @@ PRIMITIVES = {
     14: FRACTION,
 }
 # fields of Primitive that say that there is no value
-NULL_VALUE = 1
-EMPTY_VALUE = 2
+_NULL_VALUE = 1
+_EMPTY_VALUE = 2
+# fields of aapt2's message Item (Resources.proto), one for each kind of value
+ITEM_REFERENCE = 1
+ITEM_TEXT = 2
+ITEM_RAW_TEXT = 3
+ITEM_STYLED_TEXT = 4
+ITEM_FILE = 5
+ITEM_ID = 6
+ITEM_PRIMITIVE = 7
+ITEM_FLAG = 8
 
 # keys of items that are not attributes (ResTable_map)
 ATTRIBUTE_TYPE = 0x01000000
@@ -98,6 +109,20 @@ class TableValue(NamedTuple):
     configuration: bytes
     value: Encoded
     text: str | None = None
+
+
+def read_primitive(fields: Iterable[Field]) -> tuple[int, int] | None:
+    """Return the type and the number of a value from the fields of aapt2's message Primitive; None
+    if it has a value of an unknown kind.
+    """
+    for field in fields:
+        if field.id in _PRIMITIVES:
+            return _PRIMITIVES[field.id], field.number
+        if field.id == _NULL_VALUE:
+            return NULL, 0
+        if field.id == _EMPTY_VALUE:
+            return NULL, 1
+    return None
 
 
 def encode_number(kind: int, data: int) -> Encoded:

@@ -85,7 +85,7 @@ class StringPool(dict[int, str]):
         if index >= self._styles:
             return ()
         offset = self._styles_at + self._distance(self._count + index)
-        spans = []
+        spans: list[Span] = []
         while True:
             (name,) = struct.unpack_from("<I", self._chunk, offset)
             if name == _END:
@@ -109,13 +109,10 @@ class StringPool(dict[int, str]):
         if pool[end]:
             raise ValueError(offset)
         self._spend(length)
-        # Android's "modified UTF-8" writes characters beyond the BMP as two surrogates of three
-        # bytes each; newer tools write four bytes.
-        text, _ = codecs.utf_8_decode(pool[offset:end], "surrogatepass", True)
-        encoded = text.encode("utf-16-le", "surrogatepass")
-        if len(encoded) != 2 * units:
+        utf16 = decode_utf8(pool[offset:end], is_whole=True)
+        if len(utf16) != 2 * units:
             raise ValueError(units)
-        return encoded.decode("utf-16-le", "surrogatepass")
+        return utf16.decode("utf-16-le", "surrogatepass")
 
     def _utf16(self, offset: int) -> str:
         """Decode a string: its length in UTF-16 units, the units, and a zero."""
@@ -147,6 +144,17 @@ def _check_ends(chunk: bytes, header: Sequence[int]) -> None:
     last = strings_at + (characters - 1) * width
     if count and any(chunk[last : last + width]):
         raise ValueError(last)
+
+
+def decode_utf8(data: bytes, *, is_whole: bool) -> bytes:
+    """Return a string of a UTF-8 pool in UTF-16, surrogates as they are. One that is not whole may
+    end within a character. Raises UnicodeError.
+
+    Android's "modified UTF-8" writes characters beyond the BMP as two surrogates of three bytes
+    each; newer tools write four bytes.
+    """
+    text, _ = codecs.utf_8_decode(data, "surrogatepass", is_whole)
+    return text.encode("utf-16-le", "surrogatepass")
 
 
 def utf8_length(pool: bytes, offset: int) -> tuple[int, int]:
