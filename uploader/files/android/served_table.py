@@ -2,9 +2,9 @@
 
 Each value that an APK has must be the bundle's for the same resource and the same configuration.
 Which values an APK has depends on what it is for: bundletool puts the values for a language into
-the APK of that language, and of values that differ in their density alone the best one into the APK
-of that density (LanguageResourcesSplitter, ScreenDensityResourcesSplitter). So values are missing
-only where a set of APKs should have them.
+the APK of that language, and of values that only differ in their density the best one into the APK
+of that density (LanguageResourcesSplitter, ScreenDensityResourcesSplitter). So a value only counts
+as missing if a set of APKs should have it.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ import re
 from array import array
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from uploader.files.android.archive import MAX_MEMBERS
 from uploader.files.android.bundle_config import BundleConfig
@@ -34,25 +35,29 @@ from uploader.files.android.resource_values import (
 DENSITIES = frozenset({"ldpi", "mdpi", "tvdpi", "hdpi", "xhdpi", "xxhdpi", "xxxhdpi"})
 # Resources that are made for the APKs (bundletool, SplitsXmlInjector and LocaleConfigXmlInjector).
 _MADE_RESOURCE = re.compile(r"res/xml/(splits\d{1,4}|locales_config)\.xml")
-# What aapt2 writes for the name of a resource where names are collapsed (Obfuscator).
+# What aapt2 writes for the name of a resource if names are collapsed (Obfuscator).
 _COLLAPSED = "0_resource_name_obfuscated"
 _MIPMAP = "mipmap"  # for every density in the main APK (bundletool, ScreenDensityResourcesSplitter)
 _APP_PACKAGE = 0x7F
 _MAX_PACKAGE_NAME = 127  # characters; aapt2 cuts a longer one
 _MAX_CONFIGURATIONS = 0x10000
-_MAX_TOLD = 10  # values that are told of one table
+_MAX_TOLD = 10  # values that are named in a message about one table
 # Languages that have two codes; Java's are not always those of the resource table.
 _OTHER_CODES = {"he": "iw", "id": "in", "yi": "ji", "fil": "tl"}
 
 
 class BuiltTable:
-    """The resource table of a module, by resource and configuration. Raises UnreadableTable."""
+    """The resource table of a module, by resource and configuration. Raises UnreadableTable.
+
+    A place is the index of a value in the table, which is sorted. The key of a value is its
+    resource id and the number of its configuration.
+    """
 
     def __init__(self, data: bytes) -> None:
-        self._numbers: dict[bytes, int] = {}
-        self._configurations: list[bytes] = []
-        self._names: dict[int, tuple[str, str]] = {}
-        self._files: dict[int, str] = {}
+        self._numbers: dict[bytes, int] = {}  # of the configurations
+        self._configurations: list[bytes] = []  # by number
+        self._names: dict[int, tuple[str, str]] = {}  # type and name by resource id
+        self._files: dict[int, str] = {}  # paths by key
         keys = array("Q")
         values = bytearray()
         table = ProtoTable(data)
@@ -62,26 +67,30 @@ class BuiltTable:
             values += value.value
             if value.text is not None:
                 self._files[key] = value.text
-        self.packages = table.packages
-        self.libraries = table.libraries
-        order = sorted(range(len(keys)), key=keys.__getitem__)
-        self._keys = array("Q", (keys[place] for place in order))
-        self._values = b"".join(
-            values[place * ENCODED_SIZE : (place + 1) * ENCODED_SIZE] for place in order
-        )
         if len(set(keys)) != len(keys):
             raise UnreadableTable("has two values for the same devices")
+        self.packages = table.packages
+        self.libraries = table.libraries
+        self._keys = array("Q")
+        sorted_values = bytearray()
+        for index in sorted(range(len(keys)), key=keys.__getitem__):
+            offset = index * ENCODED_SIZE
+            self._keys.append(keys[index])
+            sorted_values += values[offset : offset + ENCODED_SIZE]
+        self._values = bytes(sorted_values)
 
     def _add_key(self, value: TableValue) -> int:
-        """Return the number of a resource and a configuration, and take note of both."""
-        if value.configuration not in self._numbers:
-            if len(self._configurations) >= _MAX_CONFIGURATIONS:
+        """Return the key of a value, and note its configuration and the name of its resource."""
+        number = self._numbers.get(value.configuration)
+        if number is None:
+            number = len(self._configurations)
+            if number >= _MAX_CONFIGURATIONS:
                 raise UnreadableTable("has values for too many kinds of devices")
-            self._numbers[value.configuration] = len(self._configurations)
+            self._numbers[value.configuration] = number
             self._configurations.append(value.configuration)
         if value.resource not in self._names:
             self._names[value.resource] = value.type, value.name
-        return value.resource << 16 | self._numbers[value.configuration]
+        return value.resource << 16 | number
 
     def __len__(self) -> int:
         return len(self._keys)
@@ -91,7 +100,7 @@ class BuiltTable:
         return self._names.get(resource)
 
     def place(self, resource: int, configuration: bytes) -> int | None:
-        """Return the place of a value in the table."""
+        """Return the place of a value in the table; None if there is no such value."""
         number = self._numbers.get(configuration)
         if number is None:
             return None
@@ -103,10 +112,11 @@ class BuiltTable:
 
     def value(self, place: int) -> Encoded:
         """Return the value at a place."""
-        return self._values[place * ENCODED_SIZE : (place + 1) * ENCODED_SIZE]
+        offset = place * ENCODED_SIZE
+        return self._values[offset : offset + ENCODED_SIZE]
 
     def file(self, place: int) -> str | None:
-        """Return the path of the file that the value at a place is."""
+        """Return the path of the value at a place; None if it is no file."""
         return self._files.get(self._keys[place])
 
     def at(self, place: int) -> tuple[int, bytes]:
@@ -118,8 +128,8 @@ class BuiltTable:
 @dataclass
 class TableDifference:
     """How the table of an APK differs from the bundle's. `files` are the paths that it names, each
-    with those in the modules whose contents it should have; `lists` are the ids of the resources
-    that were made for the APK, by the names of their files.
+    with the paths in the modules whose contents that file should have. `lists` are the ids of the
+    resources that were made for the APK, by the names of their files.
     """
 
     changes: list[str] = field(default_factory=list)
@@ -128,18 +138,19 @@ class TableDifference:
     lists: dict[str, int] = field(default_factory=dict)
 
     def add(self, change: str) -> None:
-        """Take note of a change."""
+        """Count a change, and remember the first ones."""
         self.count += 1
         if len(self.changes) < _MAX_TOLD:
             self.changes.append(change)
 
     @property
     def why(self) -> str:
-        """The changes as one phrase; empty where there are none."""
-        told = "; ".join(self.changes)
-        if self.count > len(self.changes):
-            told += f"; and {self.count - len(self.changes):,} more"
-        return told
+        """The changes as one phrase; empty if there are none."""
+        phrase = "; ".join(self.changes)
+        further = self.count - len(self.changes)
+        if further:
+            phrase += f"; and {further:,} more"
+        return phrase
 
 
 def compare_table(
@@ -149,10 +160,10 @@ def compare_table(
     seen: Sequence[bytearray],
     config: BundleConfig,
 ) -> TableDifference:
-    """Compare the table of an APK of this app with those of the modules that it is made of.
+    """Compare the table of an APK with those of the modules that it is made of.
 
-    What each of `built` has and the APK has, too, is marked in the `seen` of the same index.
-    `config` tells which resources may have lost their names. Raises UnreadableTable.
+    `package` is the app. Values of `built` that the APK has are marked in the `seen` of the same
+    index. `config` says which resources may have lost their names. Raises UnreadableTable.
     """
     comparison = _TableComparison(built, seen, config)
     for value in table.values():
@@ -185,7 +196,7 @@ class _TableComparison:
         self.difference = TableDifference()
 
     def add(self, value: TableValue) -> None:
-        """Compare one value. Raises UnreadableTable where the table names too many files."""
+        """Compare one value. Raises UnreadableTable if the table names too many files."""
         change = self._change(value)
         if len(self.difference.files) > MAX_MEMBERS:
             raise UnreadableTable(f"names more than {MAX_MEMBERS:,} files")
@@ -194,89 +205,101 @@ class _TableComparison:
             self.difference.add(f"{value.type}/{value.name[:100]} ({devices}) {change}")
 
     def _change(self, value: TableValue) -> str:
-        """Return how a value differs from the bundle's; empty where it does not."""
+        """Return how a value differs from the bundle's; empty if it does not."""
         change = "was added"
+        is_of_bundle = False
         for table, marks in self._modules:
             if not self._is_named(value, table.name(value.resource)):
                 continue
+            is_of_bundle = True
             change = "was added for these devices"
             place = table.place(value.resource, value.configuration)
             if place is None:
                 continue
-            # A value that differs is there, and not missing as well.
+            # A value that differs is not missing as well.
             marks[place] = 1
             if self._is_same(value, table, place):
                 return ""
             change = "has another value"
-        if change == "was added" and self._is_made(value):
+        if not is_of_bundle and self._is_made(value):
             return ""
         return change
 
     def _is_named(self, value: TableValue, built: tuple[str, str] | None) -> bool:
         """Return whether a value has the type and the name that its resource has in the bundle."""
-        if built is None or built[0] != value.type:
+        if built is None:
             return False
-        if value.name == built[1]:
+        built_type, built_name = built
+        if value.type != built_type:
+            return False
+        if value.name == built_name:
             return True
-        return value.name == _COLLAPSED and self._config.may_collapse(*built)
+        if value.name != _COLLAPSED:
+            return False
+        return self._config.may_collapse(built_type, built_name)
 
     def _is_same(self, value: TableValue, table: BuiltTable, place: int) -> bool:
-        """Return whether a value says the same as the one at a place of the bundle's table."""
+        """Return whether a value equals the one at a place of the bundle's table. If both are
+        files, note their paths: the contents are compared later.
+        """
         file = table.file(place)
-        if (
-            file is not None
-            and value.text is not None
-            and value.text.startswith("res/")
-        ):
-            # A file may have another path; its content decides.
-            self.difference.files.setdefault(value.text, set()).add(file)
-            return True
-        return table.value(place) == value.value
+        path = value.text
+        if file is None or path is None or not path.startswith("res/"):
+            return table.value(place) == value.value
+        files_of_path = self.difference.files.setdefault(path, set())
+        files_of_path.add(file)
+        return True
 
     def _is_made(self, value: TableValue) -> bool:
-        """Return whether a value is that of a file which is made for the APKs, and take note of its
-        id.
-        """
+        """Return whether a value is a file that is made for the APKs, and remember its id."""
         match = _MADE_RESOURCE.fullmatch(value.text or "")
         if match is None or value.type != "xml":
             return False
+        name = match[1]
         # The resources that keep their names are those of the bundle (Aapt2ResourceConverter).
         is_collapsed = value.name == _COLLAPSED and self._config.collapses_names
-        if value.name != match[1] and not is_collapsed:
+        if value.name != name and not is_collapsed:
             return False
         # No APK has two of them, and each is for every device.
-        if match[1] in self.difference.lists or any(value.configuration):
+        if name in self.difference.lists or any(value.configuration):
             return False
-        self.difference.lists[match[1]] = value.resource
+        self.difference.lists[name] = value.resource
         return True
 
 
 def _is_built_package(
     served: Package, package: str, built: Sequence[BuiltTable]
 ) -> bool:
-    names = [
-        table.packages[served.id] for table in built if served.id in table.packages
-    ]
-    if not names and served.id == _APP_PACKAGE:
-        # made for a module that has no resources (bundletool, ResourceInjector)
-        names = [package]
-    return served.name in [name[:_MAX_PACKAGE_NAME] for name in names]
+    """Return whether a package of an APK's table is one of the bundle's, or the app's own."""
+    is_of_bundle = False
+    for table in built:
+        if served.id in table.packages:
+            is_of_bundle = True
+            if served.name == table.packages[served.id][:_MAX_PACKAGE_NAME]:
+                return True
+    if is_of_bundle or served.id != _APP_PACKAGE:
+        return False
+    # made for a module that has no resources (bundletool, ResourceInjector)
+    return served.name == package[:_MAX_PACKAGE_NAME]
 
 
 def _is_built_library(library: Package, built: Sequence[BuiltTable]) -> bool:
     """Return whether a package that a table refers to is one of the bundle's, or named there."""
     for table in built:
         for names in (table.packages, table.libraries):
-            if names.get(library.id, "")[:_MAX_PACKAGE_NAME] == library.name:
+            name = names.get(library.id, "")
+            if name[:_MAX_PACKAGE_NAME] == library.name:
                 return True
     return False
 
 
 @dataclass(frozen=True)
 class Given:
-    """For what the APKs of a module are: the parts of split names behind `config.`, and whether
-    they have what every device needs and what any needs. Without `splits_languages` or
-    `splits_densities` the main APK has the values of all of them.
+    """Which devices the APKs of a module are for.
+
+    `suffixes` are the parts of split names behind `config.`. `has_configurations` says whether the
+    module has APKs for configurations, and `is_whole` whether one APK has everything. Without
+    `splits_languages` or `splits_densities` the main APK has the values for all of them.
     """
 
     suffixes: Collection[str]
@@ -294,17 +317,15 @@ class Given:
     @property
     def has_density(self) -> bool:
         """Whether values for some density should be there."""
-        return (
-            self.is_whole
-            or not self.has_configurations
-            or any(suffix in DENSITIES for suffix in self.suffixes)
-        )
+        if self.is_whole or not self.has_configurations:
+            return True
+        return not DENSITIES.isdisjoint(self.suffixes)
 
 
 @dataclass(frozen=True)
 class Lacking:
-    """What a set of APKs has not of a table: `missing` are values that it should have, in a few
-    words, as far as they are told; the counts are of values.
+    """What a set of APKs lacks of a table. `missing` names the first of the `missing_count` values
+    that it should have; `not_given` counts those that belong to other devices.
     """
 
     missing: tuple[str, ...] = ()
@@ -314,43 +335,54 @@ class Lacking:
     @property
     def why(self) -> str:
         """The missing values as one phrase."""
-        told = ", ".join(self.missing)
-        if self.missing_count > len(self.missing):
-            told += f" and {self.missing_count - len(self.missing):,} more"
-        return f"{told}: in none of the APKs that should have it"
+        phrase = ", ".join(self.missing)
+        further = self.missing_count - len(self.missing)
+        if further:
+            phrase += f" and {further:,} more"
+        return f"{phrase}: in none of the APKs that should have it"
 
 
 def lacking_values(table: BuiltTable, seen: bytearray, given: Given) -> Lacking:
-    """Say which values of a table no APK of a set has, and which of them one should have."""
+    """Return which values of a table no APK of a set has, and which of them it should have.
+    `seen` has a mark for each value that an APK has, `given` says which devices they are for.
+    """
     lacking = [place for place, mark in enumerate(seen) if not mark]
     resources = {table.at(place)[0] for place in lacking}
-    groups = Counter(group for _, group in _groups(table, resources))
-    present = {group for place, group in _groups(table, resources) if seen[place]}
+    alternatives: Counter[_Group] = Counter()
+    present: set[_Group] = set()
+    for place in range(len(table)):
+        resource, configuration = table.at(place)
+        if resource in resources:
+            group = resource, without_density(configuration)
+            alternatives[group] += 1
+            if seen[place]:
+                present.add(group)
     missing: list[str] = []
     missing_count = 0
     for place in lacking:
         resource, configuration = table.at(place)
         group = resource, without_density(configuration)
         kind, name = table.name(resource) or ("", "")
-        if _is_needed(
-            kind, configuration, groups[group], given, is_present=group in present
-        ):
-            missing_count += 1
-            if len(missing) < _MAX_TOLD:
-                missing.append(f"{kind}/{name[:100]} ({describe(configuration)})")
-    return Lacking(tuple(missing), missing_count, len(lacking) - missing_count)
+        is_needed = _is_needed(
+            kind,
+            configuration,
+            alternatives[group],
+            given,
+            is_present=group in present,
+        )
+        if not is_needed:
+            continue
+        missing_count += 1
+        if len(missing) < _MAX_TOLD:
+            missing.append(f"{kind}/{name[:100]} ({describe(configuration)})")
+    not_given = len(lacking) - missing_count
+    return Lacking(tuple(missing), missing_count, not_given)
 
 
-def _groups(
-    table: BuiltTable, resources: Collection[int]
-) -> Iterator[tuple[int, tuple[int, bytes]]]:
-    """Yield the place of each value of these resources, and what it has in common with those that
-    differ from it in their density alone.
-    """
-    for place in range(len(table)):
-        resource, configuration = table.at(place)
-        if resource in resources:
-            yield place, (resource, without_density(configuration))
+_Group: TypeAlias = tuple[int, bytes]
+"""What values that only differ in their density have in common: the resource, and the rest of the
+configuration.
+"""
 
 
 def _is_needed(
@@ -361,8 +393,9 @@ def _is_needed(
     *,
     is_present: bool,
 ) -> bool:
-    """Return whether a value should be there that is not: one of so many alternatives by density,
-    of which another may be present.
+    """Return whether a lacking value of a resource of this kind should be there. It is one of so
+    many `alternatives` that only differ in their density; `is_present` says whether another one of
+    them is there.
     """
     code = language(configuration)
     if code and not given.has_language(code):
