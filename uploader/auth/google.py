@@ -99,7 +99,7 @@ class _Advice(NamedTuple):
     hint: str = ""
 
 
-# its advice is not for our log
+# Its advice is not for our log.
 logging.getLogger("google").addHandler(logging.NullHandler())
 
 

@@ -168,7 +168,7 @@ def _accepted(move: Move, response: Response, status: str, media: Media) -> Even
         if not answers_query:
             return _without_status(response, queried=queried)
     if size is not None:
-        # a count, hence the next offset; the documents' 42-then-43 is a slip
+        # A count, hence the next offset; the documents' 42-then-43 is a slip.
         return Stored(size)
     if header is not None or queried:
         return ProtocolViolated(f"the answer has no readable {SIZE_RECEIVED}")

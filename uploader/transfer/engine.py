@@ -428,7 +428,7 @@ class Engine:
             return
         self._uploaded.append(upload)  # the flow may settle the doubt
         if upload.endpoint.looked_up:
-            # where it is not found, it is sent again in this very run
+            # If it is not found, it is sent again in this same run.
             self._journal.drop(upload)
         elif not failure.session_kept:
             self._to_send_again.append(upload)
