@@ -6,9 +6,9 @@ What Google Play adds, leaves out or makes anew by rule is named here, each with
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from uploader.files.android import compiled_xml, made_lists, served_manifest
 from uploader.files.android.archive import MAX_MEMBER
@@ -28,6 +28,7 @@ from uploader.files.android.served_files import (
     Module,
 )
 from uploader.files.android.served_jar import JarSignature, is_jar_part
+from uploader.files.android.served_manifest import ManifestDifference
 from uploader.files.android.served_table import Given, TableDifference, compare_table
 
 State = Literal[
@@ -83,8 +84,8 @@ _MULTIDEX = 21  # the API level from which on Android itself loads several dex f
 
 @dataclass
 class Contents:
-    """What of the bundle an APK has, or several that a device has together: which entries, and
-    which values of resource tables. `lacking` are entries that are known to be missing.
+    """What an APK, or several APKs of one device, have of the bundle: which entries, and which
+    values of resource tables. `lacking` are entries that are known to be missing.
     """
 
     seen: set[str] = field(default_factory=set)
@@ -94,7 +95,9 @@ class Contents:
     unread_tables: bool = False
 
     def marks(self, module: str, size: int) -> bytearray:
-        """Return which of so many values of a module's resource table are there."""
+        """Return a mark for each of so many values of a module's resource table, 1 if it is
+        there.
+        """
         return self.values.setdefault(module, bytearray(size))
 
     def add(self, other: Contents) -> None:
@@ -111,9 +114,10 @@ class Contents:
 
 @dataclass
 class DeviceSet:
-    """APKs that a device has together: of which modules what every device needs is there, and for
-    which configurations, by module, there are APKs. One that `is_universal` is a single APK for
-    every device.
+    """APKs that a device has together.
+
+    `masters` are the main APKs by module, which have what every device needs. `configurations` are
+    the other APKs, as module and suffix. A set that `is_universal` is a single APK for all devices.
     """
 
     is_universal: bool = False
@@ -125,10 +129,14 @@ class DeviceSet:
         """Return whether an entry of the bundle is there, or known to be missing."""
         return entry in self.contents.seen or entry in self.contents.lacking
 
+    def is_any_settled(self, entries: Iterable[str]) -> bool:
+        """Return whether one of these entries is there, or known to be missing."""
+        return any(map(self.is_settled, entries))
+
     def dimensions(
         self, identity: Identity, config: BundleConfig
     ) -> Collection[Dimension]:
-        """Return for what of a device there are APKs of their own, of the kind of `identity`."""
+        """Return by which properties of a device APKs of the kind of `identity` are split."""
         if self.is_universal:
             return ()
         if identity.kind == "standalone":
@@ -136,7 +144,7 @@ class DeviceSet:
         return config.split_dimensions
 
     def given(self, module: str, identity: Identity, config: BundleConfig) -> Given:
-        """Return for what the APKs of a module are, of which `identity` is the main one."""
+        """Return which devices the APKs of a module are for. `identity` is the main one."""
         suffixes = set()
         for name, suffix in self.configurations:
             if name in (module, identity.module):
@@ -144,10 +152,10 @@ class DeviceSet:
         dimensions = self.dimensions(identity, config)
         return Given(
             suffixes,
-            identity.splits_required or bool(suffixes),
-            identity.kind == "standalone",
-            "lang" in dimensions,
-            "density" in dimensions,
+            has_configurations=identity.splits_required or bool(suffixes),
+            is_whole=identity.kind == "standalone",
+            splits_languages="lang" in dimensions,
+            splits_densities="density" in dimensions,
         )
 
 
@@ -163,8 +171,8 @@ class ApkChecker:
         min_sdk: int,
         certificates: Collection[str],
     ) -> None:
-        """Prepare to compare an APK of these modules. It is for devices from the API level
-        `min_sdk` on, and one of `certificates` (SHA-256) has signed it.
+        """Prepare to compare an APK that is made of these modules. It is for devices from the API
+        level `min_sdk` on, and one of `certificates` (SHA-256) signed it.
         """
         self._members = members
         self._bundle = bundle
@@ -173,17 +181,20 @@ class ApkChecker:
         self._min_sdk = min_sdk
         self._signature = JarSignature(members, certificates)
         self._table: tuple[State, str] | None = None
-        # The ids of the lists that were made for the APK, where its table can be read.
+        # The ids of the lists that were made for the APK; None if its table can't be read.
         self._lists: Mapping[str, int] | None = {}
-        # The contents that files should have by the resource table, where their paths differ.
+        # Files that have another path than in the bundle, each with the entries whose content it
+        # should have by the resource table.
         self._files: dict[str, list[str]] = {}
-        # Files that the resource table names and the APK has not, each with the bundle's.
+        # Files that the resource table names but the APK lacks, each with the bundle's entry.
         self.lacking: list[tuple[str, str]] = []
         self.protection: list[str] = []
         self.contents = Contents()
 
     def check(self, name: str) -> tuple[State, str]:
-        """Compare one entry: its state, and why it is not the same. Raises MalformedFile."""
+        """Compare one entry, and return its state and why it is not the same. Raises
+        MalformedFile.
+        """
         if name == MANIFEST:
             return self._check_manifest()
         if name == TABLE:
@@ -203,11 +214,10 @@ class ApkChecker:
 
     def _check_table(self) -> tuple[State, str]:
         """Compare the resource table, once."""
+        if TABLE not in self._members:
+            return "same", ""
         if self._table is None:
-            table: tuple[State, str] = ("same", "")
-            if TABLE in self._members:
-                table = self._compare_table()
-            self._table = table
+            self._table = self._compare_table()
         return self._table
 
     def _compare_table(self) -> tuple[State, str]:
@@ -248,8 +258,8 @@ class ApkChecker:
             self._bundle.tables.spend(table.work)
 
     def _note_file(self, path: str, files: set[str]) -> None:
-        """Take note of a path that the table names, and of the paths in the modules whose contents
-        it should have.
+        """Note a path that the table names, and the paths in the modules whose contents the file
+        should have.
         """
         entries = []
         for module in self._modules:
@@ -258,20 +268,20 @@ class ApkChecker:
                 if entry in self._bundle.members:
                     entries.append(entry)
         if path not in self._members:
-            self.lacking += [(path, entry) for entry in entries]
+            self.lacking.extend((path, entry) for entry in entries)
         elif files != {path}:
             self._files[path] = entries
 
     def _check_renamed(self, name: str) -> tuple[State, str]:
-        """Compare a file of a resource that has another path than in the bundle: its content must
-        be that of each file that the bundle's table names for a resource of this path.
+        """Compare a file that has another path than in the bundle. It must equal each of the files
+        that the bundle's table has for the resources of this path.
         """
         state: State = "added"
         why = "the bundle has no such entry"
         for entry in self._files[name]:
             state, why = self._check_content(name, [entry])
             if state != "same":
-                break
+                return state, why
         return state, why
 
     def _candidates(self, name: str) -> list[str]:
@@ -290,7 +300,7 @@ class ApkChecker:
         return candidates
 
     def _may_have(self, asset: Asset, name: str) -> bool:
-        """Return whether an asset that is for some devices belongs into the APK under this name."""
+        """Return whether an asset for some devices belongs in the APK under this name."""
         if self._identity.kind == "standalone":
             return asset.whole_path == name
         if asset.split_path != name:
@@ -303,10 +313,9 @@ class ApkChecker:
         """Compare an entry with those that it may come from."""
         self.contents.seen.update(candidates)
         sha256 = self._members.sha256(name)
-        if any(
-            sha256 == self._bundle.members.sha256(candidate) for candidate in candidates
-        ):
-            return "same", ""
+        for candidate in candidates:
+            if sha256 == self._bundle.members.sha256(candidate):
+                return "same", ""
         if name.startswith("res/") and self._members.is_binary_xml(name):
             return self._check_xml(name, candidates)
         if _PROFILES.fullmatch(name):
@@ -318,20 +327,16 @@ class ApkChecker:
         return "changed", "its content differs from the bundle's"
 
     def _check_xml(self, name: str, candidates: list[str]) -> tuple[State, str]:
-        """Compare compiled XML by what it says."""
-        files = [
-            (self._members, name),
-            *((self._bundle.members, one) for one in candidates),
-        ]
-        if any(members.size(path) > MAX_MEMBER for members, path in files):
+        """Compare compiled XML by what it means."""
+        built_members = self._bundle.members
+        sizes = [self._members.size(name), *map(built_members.size, candidates)]
+        if max(sizes) > MAX_MEMBER:
             return "unverified", "an XML file that is too large to decode"
         try:
             served = self._document(self._members, name, is_binary=True)
             for candidate in candidates:
-                if (
-                    self._document(self._bundle.members, candidate, is_binary=False)
-                    == served
-                ):
+                built = self._document(built_members, candidate, is_binary=False)
+                if built == served:
                     return "same", ""
         except NotComparable as error:
             return "unverified", f"an XML file that {error}"
@@ -397,11 +402,13 @@ class ApkChecker:
         if match is None:
             return False
         number = int(match[1])
-        before = "classes.dex" if number == 2 else f"classes{number - 1}.dex"
+        before = f"classes{number - 1}.dex"
+        if number == 2:
+            before = "classes.dex"
         return before in self._members
 
     def _note_protection(self, name: str) -> None:
-        """Take note of classes of the wrapper in a dex file whose like the bundle has not."""
+        """Note classes of the wrapper in a dex file, unless the bundle has such classes too."""
         built = self._bundle.members
         if name in self._members.protected_dex and not built.protected_dex:
             self.protection.append(
@@ -409,7 +416,9 @@ class ApkChecker:
             )
 
     def _check_unknown(self, name: str) -> tuple[State, str]:
-        """Say of an entry that the bundle has not whether Google Play adds it by rule."""
+        """Return whether an entry that the bundle does not have is one that Google Play adds by
+        rule.
+        """
         if is_jar_part(name):
             if self._signature.is_expected(name):
                 return "by-rule", "a part of the signature"
@@ -431,7 +440,7 @@ class ApkChecker:
         return "added", "the bundle has no such entry"
 
     def _look_for_wrapper(self, name: str) -> None:
-        """Take note of an added library or dex file of automatic protection."""
+        """Note an added library or dex file of automatic protection."""
         if PROTECTION_LIBRARY.fullmatch(name):
             self.protection.append(f"a library was added ({name.rpartition('/')[2]})")
         elif name.endswith(".dex"):
@@ -439,17 +448,16 @@ class ApkChecker:
             self._note_protection(name)
 
     def _check_placeholder(self, name: str) -> tuple[State, str]:
-        """Compare an empty library. It stands in a base without libraries for an ABI of which
+        """Compare an empty library. In a base without libraries it stands for an ABI for which
         another module has some (bundletool, AbiPlaceholderInjector).
         """
-        match = _PLACEHOLDER.fullmatch(name)
-        abi = match[1] if match else ""
         if self._identity.kind != "base":
             return "added", "an empty library in an APK that is no base with splits"
         for other in self._members:
             if _LIBRARY.fullmatch(other) and not _PLACEHOLDER.fullmatch(other):
                 return "added", "an empty library beside those of the app"
-        if not self._has_module_for(abi):
+        placeholder = _PLACEHOLDER.fullmatch(name)
+        if placeholder is None or not self._has_module_for(placeholder[1]):
             return (
                 "added",
                 "an empty library for an ABI of which no other module has libraries",
@@ -457,29 +465,31 @@ class ApkChecker:
         return "by-rule", "an empty library that stands for an ABI"
 
     def _has_module_for(self, abi: str) -> bool:
-        """Return whether another module than those of this APK has libraries of an ABI, and those
-        of this APK have none.
+        """Return whether the modules of this APK have no libraries, and another module has some of
+        this ABI.
         """
-        has_libraries = False
+        other_abis = set()
         own = {module.name for module in self._modules}
         for module in self._bundle.modules.values():
-            is_own = module.name in own
             for path in module.entries:
                 library = LIBRARY.match(path)
-                if library and is_own:
+                if library is None:
+                    continue
+                if module.name in own:
                     return False
-                if library and library[1] == abi:
-                    has_libraries = True
-        return has_libraries
+                other_abis.add(library[1])
+        return abi in other_abis
 
     def _is_made_list(self, name: str) -> bool:
-        """Return whether an entry is a list of languages or locales that bundletool makes, of an
+        """Return whether an entry is a list of languages or locales that bundletool makes, in an
         APK that gets one.
         """
         is_splits = made_lists.SPLITS_PATH.fullmatch(name) is not None
         if not is_splits and name != made_lists.LOCALES_PATH:
             return False
-        kinds = ("base", "standalone") if is_splits else ("base",)
+        kinds = ["base"]
+        if is_splits:
+            kinds.append("standalone")
         if self._identity.kind not in kinds or self._members.size(name) > MAX_MEMBER:
             return False
         try:
@@ -493,30 +503,25 @@ class ApkChecker:
 
     def _check_manifest(self) -> tuple[State, str]:
         """Compare the manifest."""
-        served = self._members.manifest()
         if not self._modules:
             return "added", "the bundle has no such module"
         self._check_table()
-        role = self._role()
         foreign = self._foreign_modules()
         if foreign:
             return (
                 "changed",
                 f"modules that are not merged into it: {', '.join(foreign)}",
             )
-        if self._identity.is_master:
-            has_code = any(module.has_code for module in self._modules)
-            difference = served_manifest.compare_module(served, role, has_code=has_code)
-        else:
-            difference = served_manifest.compare_configuration(served, role)
-        changes = difference.changes
-        changes += served_manifest.foreign_names(
-            self._members.manifest_names(), self._bundle.manifest_names()
+        difference = self._manifest_difference()
+        foreign_names = served_manifest.foreign_names(
+            self._members.manifest_names(),
+            self._bundle.manifest_names(),
         )
+        changes = (*difference.changes, *foreign_names)
         if changes:
             return "changed", "; ".join((*changes, *difference.protection))
         if difference.protection:
-            # `served` takes it for a change where no APK has code of the wrapper.
+            # `served` takes it for a change if no APK has code of the wrapper.
             return "protected", "; ".join(difference.protection)
         doubts = list(difference.unverified)
         if not self._identity.is_master and not has_known_configuration(self._identity):
@@ -525,10 +530,18 @@ class ApkChecker:
             return "unverified", "; ".join(doubts)
         return "same", ""
 
+    def _manifest_difference(self) -> ManifestDifference:
+        served = self._members.manifest()
+        role = self._role()
+        if not self._identity.is_master:
+            return served_manifest.compare_configuration(served, role)
+        has_code = any(module.has_code for module in self._modules)
+        return served_manifest.compare_module(served, role, has_code=has_code)
+
     def _foreign_modules(self) -> list[str]:
-        """Return the modules that bundletool does not merge into such an APK: into a base with
-        splits only what is on every device (BundleModuleMerger), into a whole APK what
-        `dist:fusing` includes (BuildApksManager).
+        """Return the modules that bundletool does not merge into such an APK. A base with splits
+        gets what is on every device (BundleModuleMerger), a standalone APK what `dist:fusing`
+        includes (BuildApksManager).
         """
         if self._identity.kind not in ("base", "standalone"):
             return []
@@ -541,32 +554,34 @@ class ApkChecker:
     def _role(self) -> Role:
         """Return what the APK is, as far as its manifest depends on it."""
         app = {name: module.manifest for name, module in self._bundle.modules.items()}
-        names: tuple[str, ...] = (self._identity.module,)
+        modules: tuple[str, ...] = (self._identity.module,)
         if self._identity.module == "base":
-            names = tuple(dict.fromkeys(("base", *self._identity.fused)))
+            modules = tuple(dict.fromkeys(("base", *self._identity.fused)))
         return Role(
-            self._identity.kind,
-            self._identity.split,
-            self._identity.module,
-            names,
-            app,
-            self._bundle.config.bundletool,
-            self._lists,
+            kind=self._identity.kind,
+            split=self._identity.split,
+            module=self._identity.module,
+            modules=modules,
+            app=app,
+            bundletool=self._bundle.config.bundletool,
+            lists=self._lists,
         )
 
 
 def configuration_of(identity: Identity) -> str:
-    """Return for which devices the APK of a configuration is, as its name says, without the number
-    that tells it from others for the same devices.
+    """Return the devices that the APK of a configuration is for, as its name says, without the
+    number that distinguishes it from others for the same devices.
     """
-    name = identity.split.rpartition("config.")[2]
+    _, _, name = identity.split.rpartition("config.")
     match = _CONFIGURATION.fullmatch(f"_{name}")
-    return match["devices"][1:] if match else name
+    if match is None:
+        return name
+    return match["devices"].removeprefix("_")
 
 
 def has_known_configuration(identity: Identity) -> bool:
     """Return whether the APK of a configuration has a name that bundletool makes."""
-    name = identity.split.rpartition("config.")[2]
+    _, _, name = identity.split.rpartition("config.")
     match = _CONFIGURATION.fullmatch(f"_{name}")
     return match is not None and bool(match["devices"])
 
@@ -601,60 +616,48 @@ class Needed:
         self._by_density = self._density_groups()
 
     def _present_abis(self) -> set[str]:
-        """Return the ABIs of which the APKs have libraries of the module; in a standalone APK of
-        any module, since it has libraries of one ABI from all of them.
+        """Return the ABIs for which the APKs have libraries of the module. In a standalone APK the
+        libraries of any module count, since it has those of one ABI from all modules.
         """
         abis = set()
-        # An APK that is for an ABI by its name has libraries of it.
-        for library in filter(None, map(LIBRARY.match, self._module.entries)):
-            if (
-                self._module.name,
-                library[1].replace("-", "_"),
-            ) in self._set.configurations:
+        for path in self._module.entries:
+            library = LIBRARY.match(path)
+            if library is None:
+                continue
+            # An APK that is for an ABI by its name has libraries of it.
+            suffix = library[1].replace("-", "_")
+            if (self._module.name, suffix) in self._set.configurations:
                 abis.add(library[1])
         for entry in self._set.contents.seen:
             module, _, path = entry.partition("/")
-            match = LIBRARY.match(path)
-            if match and (self._standalone or module == self._module.name):
-                abis.add(match[1])
+            if not self._standalone and module != self._module.name:
+                continue
+            library = LIBRARY.match(path)
+            if library:
+                abis.add(library[1])
         return abis
 
     def _density_groups(self) -> set[tuple[str, str]]:
-        """Return the resources, by type and name, of which the bundle has one for some density: a
-        device gets only the best one (bundletool, ScreenDensityResourcesSplitter).
+        """Return the resources, by type and name, that the bundle has for some density. A device
+        only gets the best one of each (bundletool, ScreenDensityResourcesSplitter).
         """
         groups = set()
         for path in self._module.entries:
-            match = _RESOURCE.fullmatch(path)
-            if match:
-                kind, *qualifiers = match[1].split("-")
-                if any(_DENSITY.fullmatch(qualifier) for qualifier in qualifiers):
-                    groups.add((kind, match[2].partition(".")[0]))
+            resource = _parse_resource(path)
+            if resource and any(map(_DENSITY.fullmatch, resource.qualifiers)):
+                groups.add((resource.type, resource.name))
         return groups
 
     def is_needed(self, path: str) -> bool:
         """Return whether a set of APKs without this entry lacks something."""
         library = LIBRARY.match(path)
-        # A universal APK has the libraries and resources of all devices: nothing is left out by
-        # ABI, density or language (bundletool, `--mode=universal`).
-        if self._set.is_universal and (library or path.startswith("res/")):
-            return True
-        if library and "abi" not in self._dimensions:
-            return not (self._standalone and self._strips_64_bit and "64" in library[1])
         if library:
-            # Without any library the device would have none to run.
-            if not self._abis:
-                return not self._has_configurations
-            return library[1] in self._abis
+            return self._is_needed_library(library[1])
         if path.startswith("res/"):
             return self._is_needed_resource(path)
-        if (
-            _is_dex(path)
-            and len(self._set.masters) > 1
-            and self._set.contents.unmatched_dex
-        ):
-            # A dex file was changed, and which one can't be told.
-            return False
+        if _is_dex(path) and len(self._set.masters) > 1:
+            # If a dex file was changed, it is unknown which one.
+            return not self._set.contents.unmatched_dex
         return not is_jar_part(path)
 
     def is_needed_asset(self, asset: Asset) -> bool:
@@ -665,18 +668,50 @@ class Needed:
             return asset.whole_path is not None
         return not asset.parts or any(map(asset.is_for, self._suffixes))
 
+    def _is_needed_library(self, abi: str) -> bool:
+        # A universal APK has the libraries of all devices (bundletool, `--mode=universal`).
+        if self._set.is_universal:
+            return True
+        if "abi" not in self._dimensions:
+            is_stripped = self._standalone and self._strips_64_bit and "64" in abi
+            return not is_stripped
+        if self._abis:
+            return abi in self._abis
+        # Without configurations the device would have no library to run.
+        return not self._has_configurations
+
     def _is_needed_resource(self, path: str) -> bool:
-        match = _RESOURCE.fullmatch(path)
+        # A universal APK has the resources of all devices (bundletool, `--mode=universal`).
+        if self._set.is_universal:
+            return True
         has_languages = self._standalone or "lang" not in self._dimensions
         has_densities = "density" not in self._dimensions
         if has_languages and has_densities:
             return True
-        # A shortened path (aapt2 optimize) does not tell for which devices it is.
-        if match is None:
+        # A shortened path (aapt2 optimize) does not say which devices it is for.
+        resource = _parse_resource(path)
+        if resource is None:
             return False
-        kind, *qualifiers = match[1].split("-")
-        if not has_languages and any(map(_LANGUAGE.fullmatch, qualifiers)):
+        if not has_languages and any(map(_LANGUAGE.fullmatch, resource.qualifiers)):
             return False
-        return (
-            has_densities or (kind, match[2].partition(".")[0]) not in self._by_density
-        )
+        if has_densities:
+            return True
+        return (resource.type, resource.name) not in self._by_density
+
+
+class _Resource(NamedTuple):
+    """A file of a resource, by its path in an APK."""
+
+    type: str
+    qualifiers: Sequence[str]
+    name: str
+
+
+def _parse_resource(path: str) -> _Resource | None:
+    """Return what a path says of a resource; None for a path that does not follow the rules."""
+    match = _RESOURCE.fullmatch(path)
+    if match is None:
+        return None
+    resource_type, *qualifiers = match[1].split("-")
+    name, _, _ = match[2].partition(".")
+    return _Resource(resource_type, qualifiers, name)
