@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from tests.support.served_specimens import (
     File,
     apk,
     bundle,
+    component,
     manifest,
 )
 from uploader.files.android.compiled_xml import Element
@@ -101,6 +103,18 @@ def test_apks_of_another_app_are_a_mistake(job: Job) -> None:
     put(job, apk("other.apk", manifest(**{VERSION_CODE: "10:00000007"}), {}))
     ended = job.fail(2, GIVEN)
     assert "other.apk is com.example.app 7" in ended.log
+
+
+def test_the_manifests_of_all_apks_have_a_bound(job: Job) -> None:
+    """The first APK beyond it is named, and no further one is read."""
+    names = [f"{number}{'x' * 32_000}" for number in range(60)]
+    root = manifest(*(component("activity", name) for name in names))
+    large = apk("large.apk", root, {})
+    for number in range(20):
+        put(job, replace(large, name=f"large-{number:02}.apk"))
+    ended = job.fail(2, GIVEN)
+    assert "large-17.apk is one too many: the manifests of all APKs" in ended.log
+    assert ended.log.count("is one too many") == 1
 
 
 def test_without_a_base_nothing_is_proven(job: Job) -> None:

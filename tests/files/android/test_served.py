@@ -54,8 +54,9 @@ from uploader.files.android.served import (
     MAX_FINDINGS,
     Verdict,
     compare,
+    identify,
 )
-from uploader.files.android.served_files import Tables
+from uploader.files.android.served_files import ManifestBudget, Tables
 
 ACTIVITY = component("activity", "com.example.app.Main")
 LAYOUT = Element("layout", {VALUE: "01:7f010001"}, [Element("text", {}, text="Hello")])
@@ -1255,6 +1256,17 @@ def test_deeply_nested_elements_are_compared_in_linear_time() -> None:
 def test_the_manifests_of_all_apks_have_a_bound() -> None:
     with pytest.raises(InputError, match="one too many"):
         compare(AAB, PHONE, tables=Tables(max_manifests=1000))
+
+
+def test_the_manifests_of_all_apks_that_are_identified_have_a_bound() -> None:
+    size = len(binary_xml(manifest(ACTIVITY, **SPLIT_BASE)))
+    manifests = ManifestBudget(2 * size)
+    for _ in range(2):
+        assert identify(BASE, manifests).version_code == 42
+    assert not manifests.is_exceeded
+    with pytest.raises(InputError, match=r"base\.apk is one too many"):
+        identify(BASE, manifests)
+    assert manifests.is_exceeded
 
 
 def test_a_manifest_with_a_damaged_prefix_is_refused() -> None:

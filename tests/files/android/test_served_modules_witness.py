@@ -17,6 +17,7 @@ from tests.support.android_tools import run
 from tests.support.served_specimens import File, make_zip
 from uploader.files.android.listed_apk import ListedApk
 from uploader.files.android.served import compare, identify
+from uploader.files.android.served_files import ManifestBudget
 
 pytestmark = pytest.mark.slow
 
@@ -289,7 +290,10 @@ def test_what_bundletool_makes_is_what_a_list_says(tmp_path: Path) -> None:
     apks = apks_of(built, tmp_path)
     slices = [apk for name, apk in apks.items() if name.startswith("asset-slices/")]
     assert len(slices) == 3 * 3
-    without_version = [apk for apk in slices if not identify(apk).version_code]
+    manifests = ManifestBudget()
+    without_version = [
+        apk for apk in slices if not identify(apk, manifests).version_code
+    ]
     assert len(without_version) == 2 * 3
     listed = {name: listed_as(name) for name in apks}
     splits = [apk for name, apk in apks.items() if name.startswith("splits/")]

@@ -2,14 +2,14 @@
 
 Google Play makes the APKs anew: it compresses, aligns and signs them itself, turns the manifest and
 the resources into another encoding, and gives a device only what it needs. So zips are never
-compared, only the contents of their entries, and an entry is missing only where the APKs that were
-given should have it. What an entry may rightly be otherwise is left unverified. The reference is
+compared, only the contents of their entries, and an entry only counts as missing if the APKs that
+were given should have it. An entry that may rightly differ is unverified. The reference is
 bundletool (github.com/google/bundletool), which makes APKs of bundles for Google Play;
 docs/PROOF.md says what follows from a comparison.
 
-`served_files` reads the bundle and the APKs, `served_apk` compares one APK, and here all of them
-come to one verdict. The files are untrusted: nothing is unpacked to the disk, and contents are
-digested as they are read.
+`served_files` reads the bundle and the APKs, `served_apk` compares one APK, and this module comes
+to a verdict on all of them. The files are untrusted: nothing is unpacked to the disk, and contents
+are digested as they are read.
 """
 
 from __future__ import annotations
@@ -56,6 +56,7 @@ from uploader.files.android.served_files import (
     BUILT_TABLE,
     Bundle,
     Identity,
+    ManifestBudget,
     Members,
     Module,
     Tables,
@@ -71,7 +72,7 @@ _MAX_NAME = 1000  # characters of the name of an entry that are kept
 _MAX_WHY = 5000  # characters
 MAX_FINDINGS = 20_000  # that are kept; the others are only counted
 _CHANGES: tuple[State, ...] = ("changed", "added", "missing")
-MAX_ALIKE = 8  # APKs of one split name whose contents are looked at apart
+MAX_ALIKE = 8  # APKs of one split name that are put into sets of their own
 WITHOUT_BASE = (
     "no APK with the app's own code was compared: none is a base, a standalone or a "
     "universal APK"
@@ -91,8 +92,8 @@ class Source(Protocol):
 
 @dataclass(frozen=True)
 class Finding:
-    """One entry that is not the same: in which APK, or in the bundle where no APK has it; `why` is
-    a phrase.
+    """One entry that is not the same. `file` is the APK that it is in, or the bundle if no APK has
+    it; `why` is a phrase.
     """
 
     file: str
@@ -103,10 +104,10 @@ class Finding:
 
 @dataclass(frozen=True)
 class ApkReport:
-    """What came of one APK. The counts are of entries; `devices` says for which it is.
+    """What came of one APK. The counts are of entries; `devices` says for which ones it is.
 
-    `certificate` is the SHA-256 of the certificate that has signed it, and empty where
-    `certificate_problem` says why that is not proven.
+    `certificate` is the SHA-256 of the certificate that signed it. It is empty if that is not
+    proven; `certificate_problem` then says why.
     """
 
     name: str
@@ -126,8 +127,8 @@ class ApkReport:
 
 @dataclass(frozen=True)
 class CodeTransparency:
-    """What the bundle's code transparency file proves. `problem` says why nothing; `unlisted` are
-    the served dex files and libraries that it does not list, as `APK: entry`.
+    """What the bundle's code transparency file proves. `problem` says why it proves nothing;
+    `unlisted` are the served dex files and libraries that it does not list, as `APK: entry`.
     """
 
     certificate: str = ""
@@ -140,10 +141,10 @@ class CodeTransparency:
 class Verdict:
     """What came of a comparison.
 
-    `served` is `same` only where every entry of every APK was compared, and at least one of each.
-    `left_out` are findings beyond MAX_FINDINGS. `not_given` counts the entries of the bundle that
-    belong to devices whose APKs were not given, and `values_not_given` the values of its resource
-    tables. `doubts` are sentences about what was not compared at all.
+    `served` is `same` only if every entry of every APK was compared, and at least one of each.
+    `left_out` counts findings beyond MAX_FINDINGS. `not_given` counts the entries of the bundle
+    that belong to devices whose APKs were not given, and `values_not_given` the values of its
+    resource tables. `doubts` are sentences about what was not compared at all.
     """
 
     served: Served
@@ -167,17 +168,26 @@ class Verdict:
 
     def count(self, *states: State) -> int:
         """Return how many findings have one of these states."""
-        return sum(1 for finding in self.findings if finding.state in states)
+        count = 0
+        for finding in self.findings:
+            if finding.state in states:
+                count += 1
+        return count
 
     def with_doubt(self, why: str) -> Verdict:
-        """Return the verdict where something was not compared at all: it is not `same`. `why` is a
-        phrase.
+        """Return the verdict, which can't be `same`, because something was not compared at all.
+        `why` is a phrase.
         """
+        served = self.served
+        if served == "same":
+            served = "unverified"
+        finding = Finding(self.bundle, "", "unverified", why)
+        sentence = f"{why[:1].upper()}{why[1:]}."
         return replace(
             self,
-            served="unverified" if self.served == "same" else self.served,
-            findings=(Finding(self.bundle, "", "unverified", why), *self.findings),
-            doubts=(*self.doubts, f"{why[:1].upper()}{why[1:]}."),
+            served=served,
+            findings=(finding, *self.findings),
+            doubts=(*self.doubts, sentence),
         )
 
 
@@ -191,20 +201,25 @@ def compare(
 ) -> Verdict:
     """Compare APKs with the bundle that they should be made of.
 
-    Give the APKs of one device, or of one variant of Google Play's: what the bundle has and none of
-    them has counts as missing. `whole` are the names of those that are known to need no others, and
-    `universal` of those that are known to be for every device: an APK does not tell. Where one
-    bundle is compared with several sets of APKs, give the same `tables`, empty at first: they are
-    read once. `listed` is what APKs should be, by their names. Raises InputError for a file that is
-    not what it should be, of another app or version, or not the one that is listed (problem `files`
-    for the bundle, `apks` for an APK).
+    Give the APKs of one device, or of one of Google Play's variants: what the bundle has and none
+    of them has counts as missing. `whole` are the names of APKs that need no others, `universal` of
+    those that are for every device, since an APK does not say so itself. To compare a bundle with
+    several sets of APKs, give the same `tables`, empty at first, so that the bundle's are read only
+    once. `listed` says what APKs should be, by their names.
+
+    Raises InputError for a file that is not what it should be, of another app or version, or not
+    the one that is listed (problem `files` for the bundle, `apks` for an APK).
     """
     if len(apks) > MAX_APKS:
         what = f"{len(apks):,} APKs are too many: at most {MAX_APKS:,} are compared at once."
         raise InputError(Problem("apks", what))
     with input_errors(bundle.name), bundle.reader() as file:
         comparison = _Comparison(
-            bundle.name, Bundle(file, tables), universal, whole, listed
+            bundle.name,
+            Bundle(file, tables),
+            universal,
+            whole,
+            listed or {},
         )
         identities = [comparison.identify(apk) for apk in apks]
         comparison.plan(identities)
@@ -213,10 +228,14 @@ def compare(
         return comparison.verdict()
 
 
-def identify(apk: Source) -> Identity:
-    """Return what an APK says it is. Raises InputError (problem `apks`)."""
+def identify(apk: Source, manifests: ManifestBudget) -> Identity:
+    """Return what an APK says it is. Raises InputError (problem `apks`), also if the manifests of
+    the APKs that were identified before leave too little of the budget.
+    """
     with input_errors(apk.name, "apks"), apk.reader() as file:
-        return identity_of(Members(file).manifest())
+        members = Members(file)
+        manifests.spend(members)
+        return identity_of(members.manifest())
 
 
 def identify_bundle(bundle: Source) -> Identity:
@@ -244,23 +263,24 @@ class _Comparison:
         bundle: Bundle,
         universal: Collection[str],
         whole: Collection[str],
-        listed: Mapping[str, ListedApk] | None,
+        listed: Mapping[str, ListedApk],
     ) -> None:
         self._name = name
         self._bundle = bundle
         self._universal = universal
         self._whole = whole
-        self._listed = listed or {}
+        self._listed = listed
         self._reports: list[ApkReport] = []
         self._findings: list[Finding] = []
         self._left_out = 0
         self._left_out_states: set[State] = set()
         self._sets = [DeviceSet()]
+        # by split name the sets of each APK of that name that is not compared yet
         self._sets_of_split: dict[str, list[list[DeviceSet]]] = {}
         self._missing_entries: set[str] = set()
         self._not_given = 0
         self._values_not_given = 0
-        self._fused = {"base"}
+        self._fused = {"base"}  # modules that became part of a base
         self._min_sdk = served_manifest.min_sdk(bundle.base)
         self._protection: list[str] = []
         self._transparency: Transparency | None = None
@@ -270,25 +290,10 @@ class _Comparison:
 
     def identify(self, apk: Source) -> Identity:
         """Return what an APK is. Raises InputError for one of another app or version, and for one
-        that is not as it is listed.
+        that is not as listed.
         """
-        with input_errors(apk.name, "apks"), apk.reader() as file:
-            members = Members(file)
-            self._bundle.tables.spend_manifest(members)
-            identity = identity_of(members.manifest())
-        built = self._bundle.identity
-        is_of_version = identity.version_code == built.version_code
-        is_of_version = is_of_version or is_slice_without_version(
-            identity, self._bundle
-        )
-        if identity.package != built.package or not is_of_version:
-            what = (
-                f"{apk.name} is {identity.package} {identity.version_code}, but {self._name} is "
-                f"{built.package} {built.version_code}."
-            )
-            raise InputError(
-                Problem("apks", what, "the APKs of the version that was built")
-            )
+        identity = identify(apk, self._bundle.tables.manifests)
+        self._check_version(apk, identity)
         listed = self._listed.get(apk.name)
         if listed:
             problem = objection(listed, identity, self._bundle)
@@ -297,39 +302,67 @@ class _Comparison:
             if listed.kind == "split" and not identity.split:
                 identity = replace(identity, kind="base")
         # A feature may be a standalone APK of its own, beside that of the base.
-        is_known = apk.name in self._whole and not identity.split
-        if is_known or apk.name in self._universal:
+        is_whole = apk.name in self._whole and not identity.split
+        if is_whole or apk.name in self._universal:
             identity = replace(identity, kind="standalone", module="base")
         if identity.kind == "standalone":
             # Nothing else is needed, whatever the APK says.
             identity = replace(identity, splits_required=False)
         return identity
 
-    def plan(self, identities: Sequence[Identity]) -> None:
-        """Take note of what the APKs are, before they are compared.
+    def _check_version(self, apk: Source, identity: Identity) -> None:
+        """Raise InputError for an APK of another app or version than the bundle."""
+        built = self._bundle.identity
+        if identity.package == built.package:
+            if identity.version_code == built.version_code:
+                return
+            if is_slice_without_version(identity, self._bundle):
+                return
+        what = (
+            f"{apk.name} is {identity.package} {identity.version_code}, but {self._name} is "
+            f"{built.package} {built.version_code}."
+        )
+        raise InputError(
+            Problem("apks", what, "the APKs of the version that was built")
+        )
 
-        The configurations of a base have files of the modules that were merged into it, too. Where
-        several APKs have one split name, a device has one of them: so each is put into a set of its
-        own, with all those that are the only ones of their name.
+    def plan(self, identities: Sequence[Identity]) -> None:
+        """Look at what all APKs are, before they are compared.
+
+        Configurations of a base also have files of the modules that were merged into it. A device
+        has only one of several APKs with the same split name. So each of these is put into a set of
+        its own, and an APK that is the only one of its name belongs to all sets.
         """
-        splits = [identity for identity in identities if identity.kind != "standalone"]
-        bases = [identity for identity in splits if identity.kind == "base"]
-        for identity in bases:
-            self._fused.update(identity.fused)
+        bases: list[Identity] = []
+        count_of_split: Counter[str] = Counter()
+        for identity in identities:
+            if identity.kind == "standalone":
+                continue
+            count_of_split[identity.split] += 1
+            if identity.kind == "base":
+                bases.append(identity)
+                self._fused.update(identity.fused)
         if bases:
             self._min_sdk = min(identity.min_sdk for identity in bases)
-        alike = Counter(identity.split for identity in splits)
-        most = max(alike.values(), default=1)
+        most = max(count_of_split.values(), default=1)
         if most > MAX_ALIKE:
             why = f"{most:,} APKs have one split name, and one may lack what another one has"
             self._find(Finding(self._name, "", "unverified", why))
         self._sets = [DeviceSet() for _ in range(min(most, MAX_ALIKE))]
-        for split, count in alike.items():
-            shares: list[list[DeviceSet]] = [[] for _ in range(count)]
-            for place in range(max(count, len(self._sets))):
-                share = shares[min(place, count - 1)]
-                share.append(self._sets[min(place, len(self._sets) - 1)])
-            self._sets_of_split[split] = shares
+        for split, count in count_of_split.items():
+            self._sets_of_split[split] = self._share_sets(count)
+
+    def _share_sets(self, count: int) -> list[list[DeviceSet]]:
+        """Return the sets of each of so many APKs with the same split name. If there are more sets
+        than APKs, the last APK has several; if there are fewer, the last set has several APKs.
+        """
+        last_apk = count - 1
+        last_set = len(self._sets) - 1
+        shares: list[list[DeviceSet]] = [[] for _ in range(count)]
+        for number in range(max(count, len(self._sets))):
+            share = shares[min(number, last_apk)]
+            share.append(self._sets[min(number, last_set)])
+        return shares
 
     # One APK
 
@@ -343,13 +376,16 @@ class _Comparison:
             modules = self._modules(identity)
             for device_set in device_sets:
                 self._note_given(device_set, identity, modules, members)
+            min_sdk = self._min_sdk
+            if identity.kind == "standalone":
+                min_sdk = identity.min_sdk
             checker = ApkChecker(
                 members,
                 self._bundle,
                 modules,
                 identity,
-                identity.min_sdk if identity.kind == "standalone" else self._min_sdk,
-                {signer.sha256, *signer.rotated_from},
+                min_sdk,
+                certificates={signer.sha256, *signer.rotated_from},
             )
             counts = self._check(apk.name, members, checker)
             for device_set in device_sets:
@@ -385,11 +421,10 @@ class _Comparison:
         modules: Sequence[Module],
         members: Members,
     ) -> None:
-        """Take note of what a set should have now that it has an APK."""
+        """Note what a set should have now that it has an APK."""
         if not identity.is_master:
-            device_set.configurations.add(
-                (identity.module, _devices(identity, members))
-            )
+            devices = _devices(identity, members)
+            device_set.configurations.add((identity.module, devices))
             return
         for module in modules:
             device_set.masters[module.name] = identity
@@ -425,58 +460,60 @@ class _Comparison:
             names = ("base", *identity.fused)
         elif identity.module == "base":
             names = ("base", *sorted(self._fused))
-        known = self._bundle.modules
-        return [known[name] for name in dict.fromkeys(names) if name in known]
+        modules = self._bundle.modules
+        return [modules[name] for name in dict.fromkeys(names) if name in modules]
 
     def _find(self, finding: Finding) -> None:
-        # A hostile name may have megabytes, and is in many findings.
-        finding = replace(
-            finding, entry=finding.entry[:_MAX_NAME], why=finding.why[:_MAX_WHY]
-        )
-        if len(self._findings) < MAX_FINDINGS:
-            self._findings.append(finding)
-        else:
+        """Add a finding; one too many is only counted."""
+        if len(self._findings) >= MAX_FINDINGS:
             self._left_out += 1
             self._left_out_states.add(finding.state)
+            return
+        # A hostile name may have megabytes, and is in many findings.
+        entry = finding.entry[:_MAX_NAME]
+        why = finding.why[:_MAX_WHY]
+        self._findings.append(replace(finding, entry=entry, why=why))
 
     # What no APK has
 
     def _missing(self, file: str, device_set: DeviceSet) -> _Missing:
-        """Find what a set of APKs lacks."""
-        found = _Missing()
+        """Find what a set of APKs lacks. `file` is the APK, or the bundle for several APKs."""
+        lacking = _Missing()
         for name, identity in device_set.masters.items():
             module = self._bundle.modules[name]
             needed = Needed(module, device_set, identity, self._bundle.config)
             for path, entries in module.entries.items():
                 plain = [entry for entry in entries if entry not in module.assets]
-                if not plain or any(device_set.is_settled(entry) for entry in plain):
+                if not plain or device_set.is_any_settled(plain):
                     continue
-                if needed.is_needed(path):
-                    found.count += self._find_missing(file, plain[0])
-                else:
-                    found.not_given += 1
+                if not needed.is_needed(path):
+                    lacking.not_given += 1
+                elif self._find_missing(file, plain[0]):
+                    lacking.count += 1
             for entry, asset in module.assets.items():
                 if device_set.is_settled(entry):
                     continue
-                if needed.is_needed_asset(asset):
-                    found.count += self._find_missing(file, entry)
-                else:
-                    found.not_given += 1
+                if not needed.is_needed_asset(asset):
+                    lacking.not_given += 1
+                elif self._find_missing(file, entry):
+                    lacking.count += 1
             if not device_set.contents.unread_tables:
-                self._find_missing_values(file, device_set, module, identity, found)
-        return found
+                self._find_missing_values(file, device_set, module, identity, lacking)
+        return lacking
 
-    def _find_missing(self, file: str, entry: str) -> int:
-        """Note a missing entry, and return 1, or 0 where that was noted of another set."""
+    def _find_missing(self, file: str, entry: str) -> bool:
+        """Add a finding for a missing entry, and return whether there was none from another set."""
+        why = "is in the bundle and in none of the APKs that should have it"
         if file == self._name:
             if entry in self._missing_entries:
-                return 0
+                return False
             self._missing_entries.add(entry)
-        why = "is in the bundle and in none of the APKs that should have it"
-        if file == self._name and len(self._sets) > 1:
-            why = "is in the bundle, and one of the APKs that should have it lacks it"
+            if len(self._sets) > 1:
+                why = (
+                    "is in the bundle, and one of the APKs that should have it lacks it"
+                )
         self._find(Finding(file, entry, "missing", why))
-        return 1
+        return True
 
     def _find_missing_values(
         self,
@@ -484,9 +521,9 @@ class _Comparison:
         device_set: DeviceSet,
         module: Module,
         identity: Identity,
-        found: _Missing,
+        lacking: _Missing,
     ) -> None:
-        """Find what a set of APKs lacks of the resource table of a module, as one finding."""
+        """Add what a set of APKs lacks of the resource table of a module, as one finding."""
         entry = f"{module.name}/{BUILT_TABLE}"
         try:
             table = self._bundle.table(module.name)
@@ -501,11 +538,11 @@ class _Comparison:
         self._bundle.tables.spend(len(table))
         marks = device_set.contents.marks(module.name, len(table))
         given = device_set.given(module.name, identity, self._bundle.config)
-        lacking = lacking_values(table, marks, given)
-        found.values_not_given += lacking.not_given
-        if lacking.missing_count:
-            found.count += 1
-            self._find(Finding(file, entry, "missing", lacking.why))
+        values = lacking_values(table, marks, given)
+        lacking.values_not_given += values.not_given
+        if values.missing_count:
+            lacking.count += 1
+            self._find(Finding(file, entry, "missing", values.why))
 
     # Code transparency
 
@@ -529,15 +566,17 @@ class _Comparison:
             )
 
     def _unlike(self, transparency: Transparency) -> str:
-        """Return which code of the bundle is not as listed, or in only one of the two; empty where
-        all of it is.
+        """Return which code of the bundle is not as listed, or missing on one of the two sides;
+        empty if there is none.
         """
         members = self._bundle.members
         code: set[str] = set()
         for module in self._bundle.modules:
             code.update(_code_of(module, members))
         for entry in sorted(code | transparency.files.keys()):
-            actual = members.sha256(entry).hex() if entry in code else None
+            actual = None
+            if entry in code:
+                actual = members.sha256(entry).hex()
             if transparency.files.get(entry) != actual:
                 return f"does not fit the bundle: {entry}"
         return ""
@@ -548,10 +587,7 @@ class _Comparison:
             return
         digests = set(self._transparency.files.values())
         for entry in members:
-            code = entry.endswith(".dex") or (
-                LIBRARY.match(entry) and entry.endswith(".so")
-            )
-            if code and members.sha256(entry).hex() not in digests:
+            if _is_code(entry) and members.sha256(entry).hex() not in digests:
                 self._unlisted.append(f"{name}: {entry}")
 
     # The result
@@ -559,48 +595,58 @@ class _Comparison:
     def verdict(self) -> Verdict:
         """Return what came of it, once every APK was compared."""
         missing = [self._missing(self._name, device_set) for device_set in self._sets]
-        # Where there are several sets, a device has one of them.
-        self._not_given += min(found.not_given for found in missing)
-        self._values_not_given += min(found.values_not_given for found in missing)
+        # If there are several sets, a device has one of them.
+        self._not_given += min(lacking.not_given for lacking in missing)
+        self._values_not_given += min(lacking.values_not_given for lacking in missing)
         findings = [self._with_protection(finding) for finding in self._findings]
         reports = [self._recounted(report, findings) for report in self._reports]
-        transparency = None
-        if IN_BUNDLE in self._bundle.members:
-            transparency = CodeTransparency(
-                self._transparency.certificate if self._transparency else "",
-                self._transparency_problem,
-                len(self._transparency.files) if self._transparency else 0,
-                tuple(self._unlisted),
-            )
         identity = self._bundle.identity
         return Verdict(
-            self._served(findings, reports),
-            self._name,
-            self._bundle.members.file_sha256(),
-            identity.package,
-            identity.version_code,
-            tuple(reports),
-            tuple(findings),
-            self._left_out,
-            self._not_given,
-            self._values_not_given,
-            tuple(self._protection),
-            transparency,
+            served=self._served(findings, reports),
+            bundle=self._name,
+            bundle_sha256=self._bundle.members.file_sha256(),
+            package=identity.package,
+            version_code=identity.version_code,
+            apks=tuple(reports),
+            findings=tuple(findings),
+            left_out=self._left_out,
+            not_given=self._not_given,
+            values_not_given=self._values_not_given,
+            protection=tuple(self._protection),
+            transparency=self._code_transparency(),
+        )
+
+    def _code_transparency(self) -> CodeTransparency | None:
+        """Return what the code transparency file proves; None if the bundle has none."""
+        if IN_BUNDLE not in self._bundle.members:
+            return None
+        unlisted = tuple(self._unlisted)
+        if self._transparency is None:
+            return CodeTransparency(
+                problem=self._transparency_problem, unlisted=unlisted
+            )
+        return CodeTransparency(
+            certificate=self._transparency.certificate,
+            problem=self._transparency_problem,
+            listed=len(self._transparency.files),
+            unlisted=unlisted,
         )
 
     def _with_protection(self, finding: Finding) -> Finding:
-        """Return the finding as one of automatic protection, where code of it was seen and it does
-        this; without such code a manifest that names it was changed.
+        """Return the finding as one of automatic protection if the APKs have code of that and the
+        finding is what protection does. Without such code a manifest that names it was changed.
         """
+        state = finding.state
         if not self._protection:
-            if finding.state == "protected":
-                return replace(finding, state="changed")
-            return finding
-        if finding.state in _CHANGES and _is_done_by_protection(finding):
-            finding = replace(finding, state="protected")
-        if finding.state == "protected":
-            return replace(finding, why=f"automatic protection: {finding.why}")
-        return finding
+            if state == "protected":
+                state = "changed"
+            return replace(finding, state=state)
+        if state in _CHANGES and _is_done_by_protection(finding):
+            state = "protected"
+        why = finding.why
+        if state == "protected":
+            why = f"automatic protection: {why}"
+        return replace(finding, state=state, why=why)
 
     def _recounted(self, report: ApkReport, findings: Sequence[Finding]) -> ApkReport:
         """Return the report with the entries of automatic protection counted as such."""
@@ -609,30 +655,37 @@ class _Comparison:
         changed = 0
         protected = 0
         for finding in findings:
-            if finding.file == report.name:
-                changed += finding.state in _CHANGES
-                protected += finding.state == "protected"
+            if finding.file != report.name:
+                continue
+            if finding.state in _CHANGES:
+                changed += 1
+            elif finding.state == "protected":
+                protected += 1
         return replace(report, changed=changed, protected=protected)
 
     def _served(
         self, findings: Sequence[Finding], reports: Sequence[ApkReport]
     ) -> Served:
-        states = {finding.state for finding in findings} | self._left_out_states
-        if not self._protection and "protected" in states:
+        """Return the result of the comparison."""
+        states = {finding.state for finding in findings}
+        states |= self._left_out_states
+        if not states.isdisjoint(_CHANGES):
             return "changed"
-        if states & set(_CHANGES):
-            return "changed"
-        if self._protection or "protected" in states:
+        if self._protection:
             return "protected"
-        compared = bool(reports) and all(report.same for report in reports)
-        if self._left_out or "unverified" in states or not compared:
+        if "protected" in states:  # without its code
+            return "changed"
+        if self._left_out or "unverified" in states or not reports:
             return "unverified"
+        for report in reports:
+            if not report.same:
+                return "unverified"
         return "same"
 
 
 def _is_done_by_protection(finding: Finding) -> bool:
     """Return whether automatic protection makes such a change: it rewrites every dex file, and adds
-    a library and what it took out of the code.
+    a library and a file with what it took out of the code.
     """
     if finding.entry.endswith(".dex"):
         return True
@@ -644,7 +697,9 @@ def _is_done_by_protection(finding: Finding) -> bool:
 
 @dataclass
 class _Missing:
-    """What a set of APKs lacks: how many entries, and how many that are for other devices."""
+    """What a set of APKs lacks: `count` entries that it should have, and how many entries and
+    values that are for other devices.
+    """
 
     count: int = 0
     not_given: int = 0
@@ -671,13 +726,20 @@ def _code_of(module: str, members: Members) -> Iterator[str]:
     CodeTransparencyFactory).
     """
     for name in members:
-        library = name.startswith(f"{module}/lib/") and name.endswith(".so")
-        if library or name.startswith(f"{module}/dex/"):
+        is_library = name.startswith(f"{module}/lib/") and name.endswith(".so")
+        if is_library or name.startswith(f"{module}/dex/"):
             yield name
 
 
+def _is_code(entry: str) -> bool:
+    """Return whether an entry of an APK is a dex file or a native library."""
+    if entry.endswith(".dex"):
+        return True
+    return entry.endswith(".so") and LIBRARY.match(entry) is not None
+
+
 def _signer(file: BinaryIO) -> tuple[ApkSigner, str]:
-    """Return who has signed an APK, verified over all of it, or nobody and why it is not proven."""
+    """Return who signed an APK, verified over all of it, or nobody and why that is not proven."""
     try:
         return verified_signer(file), ""
     except MalformedFile as error:
@@ -685,12 +747,16 @@ def _signer(file: BinaryIO) -> tuple[ApkSigner, str]:
 
 
 def _devices(identity: Identity, members: Members) -> str:
-    """Return for which devices an APK is, in a few words."""
+    """Return which devices an APK is for, in a few words."""
     if identity.kind == "configuration":
         return configuration_of(identity)
     if identity.kind == "feature":
         return f"feature {identity.module}"
     if identity.kind == "base":
         return "all"
-    abis = sorted({match[1] for match in map(LIBRARY.match, members) if match})
-    return ", ".join(abis) or "all"
+    abis = set()
+    for name in members:
+        library = LIBRARY.match(name)
+        if library:
+            abis.add(library[1])
+    return ", ".join(sorted(abis)) or "all"

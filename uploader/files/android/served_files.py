@@ -199,9 +199,33 @@ class Module:
         return any(path.endswith(".dex") for path in self.entries)
 
 
+class ManifestBudget:
+    """How many bytes the manifests of all APKs may still have."""
+
+    def __init__(self, max_bytes: int = MAX_MANIFESTS) -> None:
+        self._max_bytes = max_bytes
+        self._bytes = 0
+
+    @property
+    def is_exceeded(self) -> bool:
+        """Whether a manifest was refused."""
+        return self._bytes > self._max_bytes
+
+    def spend(self, members: Members) -> None:
+        """Count the manifest of an APK. Raises MalformedFile for one too many."""
+        if MANIFEST in members:
+            self._bytes += members.size(MANIFEST)
+        if self.is_exceeded:
+            raise MalformedFile(
+                "is one too many: the manifests of all APKs have more than "
+                f"{self._max_bytes:,} bytes."
+            )
+
+
 class Tables:
-    """The resource tables and XML files of a bundle that were read so far, and how many values may
-    still be read of those of its APKs: comparing a million takes about ten seconds.
+    """The resource tables and XML files of a bundle that were read so far, and how much may still
+    be read of its APKs: of their manifests, and of the values of their resource tables, since
+    comparing a million of these takes about ten seconds.
     """
 
     def __init__(
@@ -212,13 +236,12 @@ class Tables:
     ) -> None:
         self.built: dict[str, BuiltTable | UnreadableTable] = {}
         self.documents = documents or Documents()
+        self.manifests = ManifestBudget(max_manifests)
         self._max_values = max_values
         self._values = 0
-        self._max_manifests = max_manifests  # bytes
-        self._manifests = 0
 
     def check(self) -> None:
-        """Raise UnreadableTable where as many values were read as may be."""
+        """Raise UnreadableTable if no more values may be read."""
         if self._values >= self._max_values:
             raise UnreadableTable(
                 f"is one too many: the tables of all APKs have more than {self._max_values:,} "
@@ -228,16 +251,6 @@ class Tables:
     def spend(self, values: int) -> None:
         """Count values that were read or looked for."""
         self._values += values
-
-    def spend_manifest(self, members: Members) -> None:
-        """Count the manifest of an APK. Raises MalformedFile for one too many."""
-        if MANIFEST in members:
-            self._manifests += members.size(MANIFEST)
-        if self._manifests > self._max_manifests:
-            raise MalformedFile(
-                "is one too many: the manifests of all APKs have more than "
-                f"{self._max_manifests:,} bytes."
-            )
 
 
 class Bundle:

@@ -39,7 +39,7 @@ from uploader.files.android.served import (
     Served,
     Verdict,
 )
-from uploader.files.android.served_files import Identity
+from uploader.files.android.served_files import Identity, ManifestBudget
 from uploader.files.artifacts import Artifact, Artifacts, find
 from uploader.files.destination import Destination
 from uploader.files.watched import Watched
@@ -364,10 +364,13 @@ def _pairs(files: Artifacts, apks: Artifacts, problems: Problems) -> tuple[Pair,
     if len(bundles) < len(files):
         return ()
     paired: dict[Version, list[Artifact]] = {version: [] for version in bundles}
+    manifests = ManifestBudget()
     for apk in apks:
-        version = problems.collect(partial(_version_of_apk, apk, bundles))
+        version = problems.collect(partial(_version_of_apk, apk, bundles, manifests))
         if version is not None:
             paired[version].append(apk)
+        if manifests.is_exceeded:
+            break
     for version, bundle in bundles.items():
         if not paired[version] and not problems:
             what = f"none is of {bundle.name} ({version[0]} {version[1]})."
@@ -378,11 +381,14 @@ def _pairs(files: Artifacts, apks: Artifacts, problems: Problems) -> tuple[Pair,
     return tuple(pairs)
 
 
-def _version_of_apk(apk: Artifact, bundles: Mapping[Version, Artifact]) -> Version:
+def _version_of_apk(
+    apk: Artifact, bundles: Mapping[Version, Artifact], manifests: ManifestBudget
+) -> Version:
     """Return of which bundle's version an APK is. Raises InputError where it is of none, or where
-    that can't be known.
+    that can't be known, also once the manifests of the APKs exceed their budget.
     """
-    identity = _identify(apk, "apks")
+    _check_no_stream(apk, "apks")
+    identity = served.identify(apk, manifests)
     version = identity.package, identity.version_code
     if version in bundles:
         return version
@@ -410,7 +416,7 @@ def _by_version(files: Artifacts, problems: Problems) -> dict[Version, Artifact]
     """
     bundles: dict[Version, Artifact] = {}
     for bundle in files:
-        identity = problems.collect(partial(_identify, bundle, "files"))
+        identity = problems.collect(partial(_identify_bundle, bundle))
         if identity is None:
             continue
         version = identity.package, identity.version_code
@@ -421,14 +427,17 @@ def _by_version(files: Artifacts, problems: Problems) -> dict[Version, Artifact]
     return bundles
 
 
-def _identify(file: Artifact, input_name: str) -> Identity:
-    """Return what a bundle, or an APK, says it is. Raises InputError."""
+def _identify_bundle(bundle: Artifact) -> Identity:
+    """Return what a bundle says it is. Raises InputError."""
+    _check_no_stream(bundle, "files")
+    return served.identify_bundle(bundle)
+
+
+def _check_no_stream(file: Artifact, input_name: str) -> None:
+    """Raise InputError for a stream."""
     if file.size is None:
         what = f"{file.name} is a stream, which can't be compared."
         raise InputError(Problem(input_name, what, "files"))
-    if input_name == "files":
-        return served.identify_bundle(file)
-    return served.identify(file)
 
 
 def _flow(job: VerifyJob, context: Context) -> Outcome:
