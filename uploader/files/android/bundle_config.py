@@ -7,23 +7,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from uploader.files.android.archive import MalformedFile
-from uploader.files.android.protobuf import ProtoReader
+from uploader.files.android.protobuf import Field, ProtoReader
 
 Version: TypeAlias = tuple[int, int, int]
-# What APKs are split by; those of folders of assets as their names have them.
+# What APKs are split by. Those of asset folders are written as in the names of the folders.
 Dimension: TypeAlias = Literal[
     "abi", "density", "lang", "tcf", "tier", "group", "countries"
 ]
 
-# Versions of bundletool from which on it merges modules in another way.
+# The first versions of bundletool that merge activities, and all components.
 MERGES_ACTIVITIES: Version = (0, 13, 4)
 MERGES_COMPONENTS: Version = (1, 8, 0)
-# From which on it merges features that are on every device into the base, and also those that do
-# not say in a <dist:delivery> when they are installed.
+# The first versions that merge features that are on every device into the base, and also those that
+# do not say in a <dist:delivery> when they are installed.
 MERGES_INSTALLED_MODULES: Version = (1, 0, 0)
 MERGES_WITHOUT_DELIVERY: Version = (1, 15, 4)
 
@@ -59,7 +59,7 @@ _DIMENSIONS: Mapping[int, Dimension] = {
     7: "countries",
     9: "group",
 }
-# From which version on APKs are split by what, where a bundle does not say (ApkOptimizations).
+# The first version that splits APKs by a dimension if the bundle does not say (ApkOptimizations).
 _SPLIT_SINCE: Mapping[Dimension, Version] = {
     "abi": (0, 0, 0),
     "density": (0, 0, 0),
@@ -69,7 +69,7 @@ _SPLIT_SINCE: Mapping[Dimension, Version] = {
     "countries": (1, 15, 7),
     "group": (1, 18, 0),
 }
-# Of what the names of folders may lose their suffix (SuffixStripper).
+# The dimensions whose suffix the names of folders may lose (SuffixStripper).
 _STRIPPED_DIMENSIONS: Collection[Dimension] = ("tcf", "tier", "group", "countries")
 _DAMAGED = (LookupError, UnicodeError, ValueError)
 
@@ -78,16 +78,15 @@ _DAMAGED = (LookupError, UnicodeError, ValueError)
 class BundleConfig:
     """The settings of a bundle. `bundletool` is the version that it was built with.
 
-    With `sparse_tables` devices from API level 32 on get resource tables in the sparse encoding.
-    With `collapses_names` resources lose their names, but for `kept_types` and the resources that
-    `kept_names` has, each as type and name. With `separate_features` old devices get an APK of its
-    own for each feature beside the standalone one.
+    With `sparse_tables`, devices from API level 32 on get resource tables in the sparse encoding.
+    With `collapses_names`, resources lose their names, except those of `kept_types` and those in
+    `kept_names`, each as type and name. With `separate_features`, old devices get a separate APK
+    for each feature beside the standalone one.
 
-    APKs are split by `split_dimensions`, and there are whole ones for each of
-    `standalone_dimensions`, with `strips_64_bit` without libraries for 64 bits. `default_suffixes`
-    say for some dimensions which folder of assets an APK for all devices has. In such an APK the
-    names of folders lose the suffixes of what is in `stripped`, and in splits of what is in
-    `stripped_in_splits`.
+    Splits are made by `split_dimensions`, standalone APKs by `standalone_dimensions`; with
+    `strips_64_bit` the latter have no 64-bit libraries. `default_suffixes` say for some dimensions
+    which folder of assets an APK for all devices has. The names of folders lose the suffixes of the
+    dimensions in `stripped` in such an APK, and of those in `stripped_in_splits` in splits.
     """
 
     bundletool: Version = (0, 0, 0)
@@ -105,10 +104,9 @@ class BundleConfig:
 
     def may_collapse(self, resource_type: str, name: str) -> bool:
         """Return whether a resource loses its name."""
-        is_kept = (
-            resource_type in self.kept_types or (resource_type, name) in self.kept_names
-        )
-        return self.collapses_names and not is_kept
+        if not self.collapses_names or resource_type in self.kept_types:
+            return False
+        return (resource_type, name) not in self.kept_names
 
 
 def read_bundle_config(data: bytes) -> BundleConfig:
@@ -121,56 +119,73 @@ def read_bundle_config(data: bytes) -> BundleConfig:
 
 def _read(data: bytes) -> BundleConfig:
     proto = ProtoReader(_MAX_FIELDS)
-    config = proto.message(memoryview(data))
-    bundletool = proto.message(config[_BUNDLETOOL].data)
-    optimizations = proto.message(config[_OPTIMIZATIONS].data)
-    version = _version(str(bundletool[_BUNDLETOOL_VERSION].data, "utf-8"))
-    splits = _split_settings(proto, optimizations[_SPLITS_CONFIG].data)
-    # Whole APKs are made as the splits are, unless they have settings of their own.
-    standalone_splits = splits
-    if _STANDALONE_CONFIG in optimizations:
-        standalone_splits = _split_settings(
-            proto, optimizations[_STANDALONE_CONFIG].data
-        )
-    resources = optimizations[_RESOURCE_OPTIMIZATIONS].data
-    standalone = proto.message(optimizations[_STANDALONE_CONFIG].data)
-    collapsed = proto.message(resources)[_COLLAPSED_NAMES].data
+    message = proto.message(memoryview(data))
+    bundletool = proto.message(message[_BUNDLETOOL].data)
+    version = _version(_text(bundletool[_BUNDLETOOL_VERSION]))
+    optimizations = proto.message(message[_OPTIMIZATIONS].data)
+    config = BundleConfig(version)
+    config = _with_resource_settings(
+        config, proto, optimizations[_RESOURCE_OPTIMIZATIONS].data
+    )
+    return _with_split_settings(config, proto, optimizations)
+
+
+def _with_resource_settings(
+    config: BundleConfig, proto: ProtoReader, data: memoryview
+) -> BundleConfig:
+    """Return the configuration with the settings for resource tables."""
+    resources = proto.message(data)
+    collapsed = resources[_COLLAPSED_NAMES].data
     kept_types = set()
     kept_names = set()
     for kept in proto.fields(collapsed):
         if kept.id == _KEPT_TYPE:
-            kept_types.add(str(kept.data, "utf-8"))
+            kept_types.add(_text(kept))
         elif kept.id == _KEPT_RESOURCE:
             resource = proto.message(kept.data)
-            kept_names.add(
-                (str(resource[1].data, "utf-8"), str(resource[2].data, "utf-8"))
-            )
-    return BundleConfig(
-        version,
-        sparse_tables=proto.message(resources)[_SPARSE_ENCODING].number
-        == _VARIANT_FOR_SDK_32,
-        collapses_names=bool(proto.message(collapsed)[_COLLAPSE].number),
+            kept_names.add((_text(resource[1]), _text(resource[2])))
+    sparse_encoding = resources[_SPARSE_ENCODING].number
+    collapses = proto.message(collapsed)[_COLLAPSE].number
+    return replace(
+        config,
+        sparse_tables=sparse_encoding == _VARIANT_FOR_SDK_32,
+        collapses_names=bool(collapses),
         kept_types=frozenset(kept_types),
         kept_names=frozenset(kept_names),
-        separate_features=standalone[_FEATURE_MODULES_MODE].number
-        == _SEPARATE_FEATURE_MODULES,
-        split_dimensions=_changed(_default_dimensions(version), splits),
-        standalone_dimensions=_changed(
-            {"abi", "density"},
-            standalone_splits,
-        ),
+    )
+
+
+def _with_split_settings(
+    config: BundleConfig, proto: ProtoReader, optimizations: Mapping[int, Field]
+) -> BundleConfig:
+    """Return the configuration with the settings for splits and standalone APKs."""
+    settings = _split_settings(proto, optimizations[_SPLITS_CONFIG].data)
+    default_suffixes: dict[Dimension, str] = {}
+    stripped: set[Dimension] = set()
+    stripped_in_splits: set[Dimension] = set()
+    for setting in settings:
+        if setting.dimension in _STRIPPED_DIMENSIONS:
+            default_suffixes[setting.dimension] = setting.default_suffix
+        if setting.strips:
+            stripped.add(setting.dimension)
+            if not setting.negate:
+                stripped_in_splits.add(setting.dimension)
+    # Standalone APKs follow the settings of splits, unless they have their own.
+    standalone_settings = settings
+    if _STANDALONE_CONFIG in optimizations:
+        data = optimizations[_STANDALONE_CONFIG].data
+        standalone_settings = _split_settings(proto, data)
+    standalone = proto.message(optimizations[_STANDALONE_CONFIG].data)
+    feature_modules_mode = standalone[_FEATURE_MODULES_MODE].number
+    return replace(
+        config,
+        separate_features=feature_modules_mode == _SEPARATE_FEATURE_MODULES,
+        split_dimensions=_changed(_default_dimensions(config.bundletool), settings),
+        standalone_dimensions=_changed({"abi", "density"}, standalone_settings),
         strips_64_bit=bool(standalone[_STRIP_64_BIT].number),
-        default_suffixes={
-            setting.dimension: setting.default_suffix
-            for setting in splits
-            if setting.dimension in _STRIPPED_DIMENSIONS
-        },
-        stripped={setting.dimension for setting in splits if setting.strips},
-        stripped_in_splits={
-            setting.dimension
-            for setting in splits
-            if setting.strips and not setting.negate
-        },
+        default_suffixes=default_suffixes,
+        stripped=stripped,
+        stripped_in_splits=stripped_in_splits,
     )
 
 
@@ -191,25 +206,29 @@ def _split_settings(proto: ProtoReader, config: memoryview) -> list[_SplitSettin
     for setting in proto.fields(config):
         message = proto.message(setting.data)
         number = message[_DIMENSION].number
-        if setting.id == _SPLIT_DIMENSION and number in _DIMENSIONS:
-            dimension = _DIMENSIONS[number]
-            stripping = proto.message(message[_SUFFIX_STRIPPING].data)
-            strips = bool(stripping[1].number) and dimension in _STRIPPED_DIMENSIONS
-            default = str(stripping[2].data, "utf-8")
-            negate = bool(message[_NEGATE].number)
-            settings.append(_SplitSetting(dimension, negate, strips, default))
+        if setting.id != _SPLIT_DIMENSION or number not in _DIMENSIONS:
+            continue
+        dimension = _DIMENSIONS[number]
+        stripping = proto.message(message[_SUFFIX_STRIPPING].data)
+        strips = bool(stripping[1].number) and dimension in _STRIPPED_DIMENSIONS
+        settings.append(
+            _SplitSetting(
+                dimension,
+                negate=bool(message[_NEGATE].number),
+                strips=strips,
+                default_suffix=_text(stripping[2]),
+            )
+        )
     return settings
 
 
 def _default_dimensions(version: Version) -> set[Dimension]:
-    """Return by what APKs are split where the bundle does not say: its version decides, and one
-    that it does not name is the current one (OptimizationsMerger).
+    """Return by what APKs are split if the bundle does not say. That depends on the version that it
+    was built with; if it names none, the current one counts (OptimizationsMerger).
     """
-    return {
-        dimension
-        for dimension, since in _SPLIT_SINCE.items()
-        if version >= since or version == (0, 0, 0)
-    }
+    if version == (0, 0, 0):
+        return set(_SPLIT_SINCE)
+    return {dimension for dimension, since in _SPLIT_SINCE.items() if version >= since}
 
 
 def _changed(
@@ -226,10 +245,14 @@ def _changed(
 
 
 def _version(text: str) -> Version:
-    """Return a version. One that bundles of old tools do not name is 0.0.0, as for bundletool
-    (BundleToolVersion); a qualifier such as `-alpha01` does not count.
+    """Return a version without a qualifier such as `-alpha01`. Bundles of old tools name none; that
+    counts as 0.0.0, as for bundletool (BundleToolVersion).
     """
     match = _VERSION.fullmatch(text)
     if match is None:
         return (0, 0, 0)
     return int(match[1]), int(match[2]), int(match[3])
+
+
+def _text(field: Field) -> str:
+    return str(field.data, "utf-8")

@@ -1,8 +1,7 @@
 """What Google Play writes into the manifests of APKs by rule: which attributes and <meta-data>, in
 which APKs, and with which values.
 
-Each rule has its source beside it: bundletool (github.com/google/bundletool), or Google's
-documents.
+Each rule names its source: bundletool (github.com/google/bundletool), or Google's documents.
 """
 
 from __future__ import annotations
@@ -59,16 +58,18 @@ _STAMP_SOURCE = re.compile(r"text:https?://[!-~]{1,200}", re.ASCII)
 _STAMP_TYPE = re.compile(r"text:STAMP_TYPE_(STANDALONE|DISTRIBUTION)_APK")
 _NUMBER = re.compile(r"10:[0-9a-f]{8}")
 _ASSET_VERSION = re.compile(r"text:\d{1,19}", re.ASCII)
-_MASTERS = ("base", "feature")
+# names of resources that are made for the APKs
+_LOCALE_CONFIG = re.compile(r"locales_config")
+_SPLITS = re.compile(r"splits\d{1,4}")
 
 
 @dataclass(frozen=True)
 class Role:
     """What an APK is, as far as its manifest depends on it.
 
-    `modules` are the names of those that became this APK, and `app` are the manifests of all
+    `modules` are the names of the modules that became this APK, and `app` has the manifests of all
     modules of the bundle. `lists` are the ids of the resources that were made for the APK, by their
-    names; None where its resource table can't be read.
+    names; None if its resource table can't be read.
     """
 
     kind: Kind
@@ -81,9 +82,11 @@ class Role:
 
     @property
     def is_instant(self) -> bool:
-        """Whether the module is a part of an instant app."""
+        """Whether the module is part of an instant app."""
         manifest = self.app.get(self.module)
-        return manifest is not None and is_instant(manifest)
+        if manifest is None:
+            return False
+        return is_instant(manifest)
 
     @property
     def instant_modules(self) -> Collection[str]:
@@ -91,8 +94,8 @@ class Role:
         return {name for name, manifest in self.app.items() if is_instant(manifest)}
 
     def is_reference_to(self, value: str, list_name: re.Pattern[str]) -> bool:
-        """Return whether a value refers to a resource of such a name that was made for the APK. It
-        can't be known without the table, which is then unverified itself.
+        """Return whether a value refers to a resource of such a name that was made for the APK. If
+        the table can't be read, any resource of the app will do: the table is unverified then.
         """
         if self.lists is None:
             return value.startswith("01:7f")
@@ -112,16 +115,18 @@ def _is_boolean(value: str, _: Role) -> bool:
 
 def _is_split(value: str, role: Role) -> bool:
     """bundletool, ManifestEditor.setSplitId and setSplitIdForFeatureSplit"""
-    expected = role.split
     if role.kind == "feature":
-        expected = role.module
-    return role.kind not in ("base", "standalone") and value == f"text:{expected}"
+        return value == f"text:{role.module}"
+    return role.kind == "configuration" and value == f"text:{role.split}"
 
 
 def _is_owner(value: str, role: Role) -> bool:
     """bundletool, ManifestEditor.setConfigForSplit: the base has no name there"""
-    owner = "" if role.module == "base" else role.module
-    return role.kind == "configuration" and value == f"text:{owner}"
+    if role.kind != "configuration":
+        return False
+    if role.module == "base":
+        return value == "text:"
+    return value == f"text:{role.module}"
 
 
 def _is_feature_mark(value: str, role: Role) -> bool:
@@ -145,14 +150,16 @@ def _are_split_types(value: str, role: Role) -> bool:
 
 def _is_sandbox(value: str, role: Role) -> bool:
     """bundletool, ModuleSplitter.makeInstantManifestChanges"""
-    return role.kind != "standalone" and role.is_instant and value == INSTANT_SANDBOX
+    if role.kind == "standalone" or not role.is_instant:
+        return False
+    return value == INSTANT_SANDBOX
 
 
 def _is_locale_config(value: str, role: Role) -> bool:
-    """bundletool, LocaleConfigXmlInjector: of the base of an app with splits alone"""
-    return role.kind == "base" and role.is_reference_to(
-        value, re.compile("locales_config")
-    )
+    """bundletool, LocaleConfigXmlInjector: only in the base of an app with splits"""
+    if role.kind != "base":
+        return False
+    return role.is_reference_to(value, _LOCALE_CONFIG)
 
 
 def _is_split_required(value: str, role: Role) -> bool:
@@ -164,7 +171,9 @@ def _is_asset_version(value: str, role: Role) -> bool:
     installation, as a text
     """
     manifest = role.app.get(role.module)
-    if manifest is None or not is_asset_pack(manifest) or is_always_installed(manifest):
+    if manifest is None or not is_asset_pack(manifest):
+        return False
+    if is_always_installed(manifest):
         return False
     return _ASSET_VERSION.fullmatch(value) is not None
 
@@ -206,17 +215,19 @@ NAMES: Mapping[str, str] = {
 
 
 def is_removed(key: str, role: Role) -> bool:
-    """Return whether bundletool takes an attribute of the root out of the manifest of a main APK
+    """Return whether bundletool removes an attribute of the root from the manifest of a main APK
     (ManifestEditor.setSplitIdForFeatureSplit).
     """
     if key == "configForSplit":
         return True
-    return role.kind != "feature" and key in ("split", *_FEATURE_MARKS)
+    if role.kind == "feature":
+        return False
+    return key == "split" or key in _FEATURE_MARKS
 
 
 def is_marked_feature(manifest: Element) -> bool:
-    """Return whether an APK says that it is a feature, as each one does: without that Android takes
-    it for a configuration, and loads its code and components otherwise.
+    """Return whether an APK says that it is a feature, as each feature must. Otherwise Android
+    takes it for a configuration, and loads its code and components differently.
     """
     return any(manifest.attributes.get(key) == YES for key in _FEATURE_MARKS)
 
@@ -225,7 +236,9 @@ def is_configuration_of(module: str, split: str) -> bool:
     """Return whether the APK of a module's configuration may have this name (bundletool,
     ModuleSplit.generateSplitId).
     """
-    prefix = "config." if module == "base" else f"{module}.config."
+    prefix = f"{module}.config."
+    if module == "base":
+        prefix = "config."
     return split.startswith(prefix) and split != prefix
 
 
@@ -233,10 +246,10 @@ def _are_fused_modules(value: str, role: Role) -> bool:
     """bundletool, ManifestEditor.setFusedModuleNames: sorted, each once"""
     if role.kind not in ("base", "standalone"):
         return False
-    names = sorted(set(role.modules) | {"base"})
-    return value == f"text:{','.join(names)}" and all(
-        name in role.app for name in names
-    )
+    names = {"base", *role.modules}
+    if not names.issubset(role.app):
+        return False
+    return value == f"text:{','.join(sorted(names))}"
 
 
 def _is_stamp_source(value: str, _: Role) -> bool:
@@ -249,8 +262,8 @@ def _is_stamp_type(value: str, _: Role) -> bool:
 
 
 def _is_required(value: str, role: Role) -> bool:
-    """bundletool, ManifestEditor.setSplitsRequired: of main APKs alone"""
-    return role.kind in _MASTERS and value in _BOOLEANS
+    """bundletool, ManifestEditor.setSplitsRequired: only in main APKs of splits"""
+    return role.kind in ("base", "feature") and value in _BOOLEANS
 
 
 def _is_apk_number(value: str, _: Role) -> bool:
@@ -259,8 +272,9 @@ def _is_apk_number(value: str, _: Role) -> bool:
 
 def _is_list_of_splits(value: str, role: Role) -> bool:
     """bundletool, SplitsXmlInjector"""
-    is_of_base = role.kind in ("base", "standalone")
-    return is_of_base and role.is_reference_to(value, re.compile(r"splits\d{1,4}"))
+    if role.kind not in ("base", "standalone"):
+        return False
+    return role.is_reference_to(value, _SPLITS)
 
 
 # <meta-data> of the application by name: the attribute that has its value, and the rule for it.
@@ -277,13 +291,10 @@ _METADATA: Mapping[str, tuple[str, Rule]] = {
 
 def is_metadata_by_rule(element: Element, role: Role) -> bool:
     """Return whether an element of the application is <meta-data> that Google Play writes."""
+    if element.name != "meta-data" or element.children or element.text:
+        return False
     name = element.attributes.get(NAME, "").removeprefix("text:")
-    if (
-        element.name != "meta-data"
-        or element.children
-        or element.text
-        or name not in _METADATA
-    ):
+    if name not in _METADATA:
         return False
     attribute, is_by_rule = _METADATA[name]
     if element.attributes.keys() != {NAME, attribute}:
@@ -293,5 +304,6 @@ def is_metadata_by_rule(element: Element, role: Role) -> bool:
 
 def is_platform(key: str, value: str) -> bool:
     """Return whether an attribute of the root says which platform the app was compiled for."""
-    is_named = _PLATFORM_NAME.fullmatch(key) is not None
-    return is_named and _PLATFORM_VALUE.fullmatch(value) is not None
+    if not _PLATFORM_NAME.fullmatch(key):
+        return False
+    return _PLATFORM_VALUE.fullmatch(value) is not None
