@@ -1,8 +1,8 @@
 r"""Hides secrets in text as ***, and makes characters visible that could deceive a reader.
 
-Everything that reaches a log, an output, a summary or a results file passes here once. Nothing is
-left out without a sign: a control character is shown as `\x1b`, a bidirectional or zero-width one
-as `<U+202E>`, a cut as an ellipsis.
+Everything that reaches a log, an output, a summary or a results file passes through here once.
+Nothing is left out silently: a control character is shown as `\x1b`, a bidirectional or zero-width
+one as `<U+202E>`, a cut as an ellipsis.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from typing import Final
 from urllib.parse import quote, quote_plus
 
 MASK: Final = "***"
-# characters of one text that people will read; the rest of a hostile answer is cut
+# characters that people are shown of one text; the rest of a hostile answer is cut
 LIMIT: Final = 64 * 1024
-# characters; a shorter secret would mask ordinary words, and `{` a part of every JSON
+# characters; masking a shorter secret would mask ordinary words, and masking `{` every JSON
 SHORTEST: Final = 6
 # the same for what is only a part of a secret: a line, or an encoded form
 SHORTEST_PART: Final = 8
-# what identifies a session is a word of its URI of at least this length
+# a word of a session's URI that may identify the session
 _LONG_WORD: Final = re.compile(r"[\w-]{16,}")
-# characters that are read beyond the limit, so that a credential on the cut is still recognised
+# characters that are read beyond the limit, so that a credential at the cut is still recognised
 _MARGIN: Final = 8 * 1024
 
 _NAMES: Final = (
     "(?:upload_?id|upload_?token|(?:access|id|refresh|oauth|subject)_?token|assertion"
     "|client_secret|private_key|x-goog-signature)"
 )
-# Google's own secrets, by how they begin: what each is, its alphabet, and how many characters the
-# real ones have at least. Shorter ones are examples in documents, and are masked as well.
+# The shapes of Google's own secrets: how they begin, their alphabets, and how many characters real
+# ones have at least. Shorter ones are examples in documents, and are masked as well.
 _ACCESS_PREFIX: Final = r"ya29\."
 _REFRESH_PREFIX: Final = "1//"
 _CLIENT_PREFIX: Final = "GOCSPX-"
@@ -55,26 +55,24 @@ _KEY_BODY: Final = re.compile(r"[A-Za-z0-9+/]{40}")
 # Credentials that are recognised by their shape. Each pattern either starts where a token can begin
 # only once, or consumes what it has looked at, so that the search is linear in the text. Group
 # `secret` is what is masked.
-_SHAPES: Final = tuple(
-    re.compile(pattern)
-    for pattern in (
-        # session URIs and whatever else carries its authority in a query, a form or a JSON member
-        rf"(?i){_NAMES}(?:=|%3D)(?P<secret>[^\s&\"'<>\\]+)",
-        rf"(?i)[\"']{_NAMES}\\?[\"']\s{{0,4}}:\s{{0,4}}\\?[\"'](?P<secret>(?:[^\"'\\]|\\[^\"'])+)",
-        r"(?i)x-guploader-uploadid[\"']?\s{0,4}[:=]\s{0,4}[\"']?(?P<secret>[\w-]+)",
-        r"(?i)\bbearer\s{1,4}(?P<secret>[\w.~+/=-]{8,})",
-        # access tokens, refresh tokens, client secrets, signed JSON web tokens
-        rf"(?P<secret>{_ACCESS_PREFIX}[\w.-]+)",
-        rf"\b(?P<secret>{_REFRESH_PREFIX}[\w-]{{20,}})",
-        rf"(?P<secret>{_CLIENT_PREFIX}[\w-]{{8,}})",
-        r"(?:(?<![\w-])|(?<=%3D)|(?<=%3d))(?P<secret>eyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?)",
-        # a private key, also one whose line breaks are written as \n, also one without an end
-        (
-            r"(?P<secret>-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----(?s:.*?)"
-            r"(?:-----END [A-Z ]{0,40}PRIVATE KEY-----|\Z))"
-        ),
-    )
+_PATTERNS: Final = (
+    # session URIs and whatever else carries its authority in a query, a form or a JSON member
+    rf"(?i){_NAMES}(?:=|%3D)(?P<secret>[^\s&\"'<>\\]+)",
+    rf"(?i)[\"']{_NAMES}\\?[\"']\s{{0,4}}:\s{{0,4}}\\?[\"'](?P<secret>(?:[^\"'\\]|\\[^\"'])+)",
+    r"(?i)x-guploader-uploadid[\"']?\s{0,4}[:=]\s{0,4}[\"']?(?P<secret>[\w-]+)",
+    r"(?i)\bbearer\s{1,4}(?P<secret>[\w.~+/=-]{8,})",
+    # access tokens, refresh tokens, client secrets, signed JSON web tokens
+    rf"(?P<secret>{_ACCESS_PREFIX}[\w.-]+)",
+    rf"\b(?P<secret>{_REFRESH_PREFIX}[\w-]{{20,}})",
+    rf"(?P<secret>{_CLIENT_PREFIX}[\w-]{{8,}})",
+    r"(?:(?<![\w-])|(?<=%3D)|(?<=%3d))(?P<secret>eyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?)",
+    # a private key, also one whose line breaks are written as \n, also one without an end
+    (
+        r"(?P<secret>-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----(?s:.*?)"
+        r"(?:-----END [A-Z ]{0,40}PRIVATE KEY-----|\Z))"
+    ),
 )
+_SHAPES: Final = tuple(map(re.compile, _PATTERNS))
 
 # characters; a shorter text after `token=` may be an ordinary word
 SHORTEST_CREDENTIAL: Final = 16
@@ -101,30 +99,32 @@ _DECEPTIVE: Final = re.compile(
     "\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
 _BREAK: Final = re.compile(r"[\n\t]")
+_ESCAPED_BREAK: Final = re.compile(r"(?<!\\)\\+n")
+_WORD: Final = re.compile(r"\w{4}")
 _NAMED: Final = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 
 
 def parts(secret: str) -> tuple[str, ...]:
-    """Return the pieces of a secret that must not be seen by themselves: all of it, and each line,
-    unless trivially short.
+    """Return the pieces of a secret that must not be visible: all of it, and each of its lines,
+    unless they are trivially short.
     """
     whole = secret.strip()
     pieces: list[str] = []
     if len(whole) >= SHORTEST:
         pieces.append(whole)
     lines = whole.splitlines()
-    if len(lines) > 1:
-        for raw_line in lines:
-            line = raw_line.strip()
-            has_word = re.search(r"\w{4}", line) is not None
-            if has_word and len(line) >= SHORTEST_PART:
-                pieces.append(line)
+    if len(lines) < 2:
+        return tuple(pieces)
+    for raw_line in lines:
+        line = raw_line.strip()
+        if len(line) >= SHORTEST_PART and _WORD.search(line):
+            pieces.append(line)
     return tuple(dict.fromkeys(pieces))
 
 
 def credentials_in(text: str) -> Iterator[str]:
-    """Return whatever in `text` has the shape of a credential, in plain or in base64, with its line
-    breaks as they were.
+    """Yield whatever in `text` has the shape of a credential, in plain text or in base64, with its
+    original line breaks.
     """
     yield from _matches(_DER, text, SHORTEST_KEY)
     for shape in _SHAPES:
@@ -137,27 +137,27 @@ def credentials_in(text: str) -> Iterator[str]:
 
 
 def _matches(shape: re.Pattern[str], text: str, shortest: int) -> Iterator[str]:
-    """Return the secrets of a shape that have at least so many characters."""
+    """Yield the secrets of a shape that have at least so many characters."""
     for match in shape.finditer(text):
         secret = match["secret"]
         if len(secret) >= shortest:
-            yield re.sub(r"(?<!\\)\\+n", "\n", secret)
+            yield _ESCAPED_BREAK.sub("\n", secret)
 
 
 def holds_credential(text: str) -> bool:
-    """Return whether `text` has a private key, a credential configuration or a secret of Google's
-    in it, also in base64.
+    """Return whether `text` contains a private key, a credential configuration or a secret of
+    Google's, in plain text or in base64.
     """
     if _holds_plain_credential(text):
         return True
-    # A PEM key is no base64 as a whole, so this is no other form of it.
+    # A key in PEM is not base64 as a whole, so it can't get here.
     if len(text) < SHORTEST_KEY or not _BASE64.fullmatch(text):
         return False
     return _holds_plain_credential(_decoded(text))
 
 
 def _holds_plain_credential(text: str) -> bool:
-    """Return whether a credential is in `text` as it is."""
+    """Return whether `text` contains a credential in plain text."""
     if _SECRET_FIELD.search(text):
         return True
     if google_secret(text):
@@ -166,7 +166,9 @@ def _holds_plain_credential(text: str) -> bool:
 
 
 def google_secret(text: str) -> str:
-    """Return which secret of Google's is in `text`, by its shape alone; empty where none is."""
+    """Return the kind of Google's secret that is in `text`, judging by its shape; empty if there is
+    none.
+    """
     plain = text.replace(r"\/", "/")  # as some programs write JSON
     for kind, shape in _GOOGLE.items():
         if shape.search(plain):
@@ -185,12 +187,13 @@ def holds_private_key(text: str) -> bool:
 
 
 def _decoded(text: str) -> str:
-    """Decode base64 in either alphabet, as far as it is complete."""
+    """Decode base64 in either alphabet, up to the last complete group of four characters."""
     compact = "".join(text.split())
     standard = compact.translate(_STANDARD_BASE64)
     unpadded, _, _ = standard.partition("=")
-    complete = len(unpadded) // 4 * 4
-    data = base64.b64decode(unpadded[:complete])
+    incomplete = len(unpadded) % 4
+    complete = unpadded[: len(unpadded) - incomplete]
+    data = base64.b64decode(complete)
     return data.decode("utf-8", "replace")
 
 
@@ -198,7 +201,8 @@ def session_words(uri: str, endpoint: str) -> set[str]:
     """Return the parts of a session URI that let others write into the session: every long word
     that its endpoint's public URL does not have.
 
-    Only this function decides it, both for what is shown and for what is kept of a response.
+    This is the only place that decides it, both for what is shown and for what is kept of a
+    response.
     """
     return {word for word in _LONG_WORD.findall(uri) if word not in endpoint}
 
@@ -209,8 +213,9 @@ def without_session(text: bytes, uri: str, endpoint: str) -> bytes:
     """
     _, _, without_scheme = uri.partition("://")
     _, _, path = without_scheme.partition("/")
-    secrets = [whole for whole in (uri, f"/{path}") if len(whole) >= SHORTEST_PART]
-    # The longest word first, because one may contain another.
+    forms = (uri, f"/{path}")
+    secrets = [form for form in forms if len(form) >= SHORTEST_PART]
+    # The longest word comes first, because one may contain another.
     secrets += sorted(session_words(uri, endpoint), key=len, reverse=True)
     mask = MASK.encode()
     for secret in secrets:
@@ -222,8 +227,8 @@ def without_session(text: bytes, uri: str, endpoint: str) -> bytes:
 
 
 class Redactor:
-    """Knows the secrets of a run and hides them in text. Several threads may use it and add secrets
-    to it.
+    """Knows the secrets of a run and hides them in text. Several threads may use it, and add
+    secrets.
     """
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
@@ -238,10 +243,13 @@ class Redactor:
         """Mask `secret` from now on, with its lines and its JSON, base64 and URL forms, unless
         trivially short.
         """
-        # A key is added more than once.
-        new_parts = [part for part in parts(secret) if part not in self._parts]
-        forms = set(new_parts)
-        for part in new_parts:
+        forms: set[str] = set()
+        new_parts: list[str] = []
+        for part in parts(secret):
+            if part in self._parts:  # such as a key, which is added more than once
+                continue
+            new_parts.append(part)
+            forms.add(part)
             for form in _encoded(part):
                 if len(form) >= SHORTEST_PART:
                     forms.add(form)
@@ -254,7 +262,7 @@ class Redactor:
     def add_session(self, uri: str, endpoint: str) -> None:
         """Mask every long word of a session URI that its endpoint's public URL does not have.
 
-        A run may have thousands of sessions. Each takes an entry in a set, and the time for a text
+        A run may have thousands of sessions. Each word is an entry in a set, so the time for a text
         does not depend on their number.
         """
         self._session_words |= session_words(uri, endpoint)
@@ -264,18 +272,35 @@ class Redactor:
         return part in self._forms
 
     def hide(self, text: str, limit: int | None = None) -> str:
-        """Return `text` with its secrets as ***, otherwise unchanged, cut after `limit` characters.
-        For what programs will read.
+        """Return `text` for programs: secrets as ***, otherwise unchanged, cut after `limit`
+        characters.
         """
         end = len(text)
         if limit is not None:
             end = min(limit, end)
-        cut = end < len(text)
+        is_cut = end < len(text)
         # No secret is so short, and nothing that has the shape of one.
-        if len(text) < SHORTEST and not cut:
+        if len(text) < SHORTEST and not is_cut:
             return text
+        pieces: list[str] = []
+        offset = 0
+        for start, stop in _merged(self._secret_spans(text, end)):
+            if start >= end:
+                break
+            pieces.append(text[offset:start])
+            pieces.append(MASK)
+            offset = stop
+        pieces.append(text[offset:end])
+        if is_cut:
+            pieces.append("…")
+        return "".join(pieces)
+
+    def _secret_spans(self, text: str, end: int) -> list[tuple[int, int]]:
+        """Return where secrets begin and end in `text` up to `end`, in no order. They may
+        overlap.
+        """
         forms = self._forms
-        # Beyond the end so much is read that a credential on the cut is complete.
+        # Enough is read beyond the end that a credential at the cut is complete.
         margin = _MARGIN
         if forms:
             margin = max(margin, len(forms[-1]))
@@ -283,21 +308,9 @@ class Redactor:
         spans = list(_spans(window, forms))
         if self._session_words:
             words = _LONG_WORD.finditer(window)
-            spans.extend(
-                word.span() for word in words if word.group() in self._session_words
-            )
-        pieces: list[str] = []
-        offset = 0
-        for start, stop in _merged(spans):
-            if start >= end:
-                break
-            pieces.append(text[offset:start])
-            pieces.append(MASK)
-            offset = stop
-        pieces.append(text[offset:end])
-        if cut:
-            pieces.append("…")
-        return "".join(pieces)
+            known = self._session_words
+            spans.extend(word.span() for word in words if word.group() in known)
+        return spans
 
     def clean(self, text: str, limit: int = LIMIT) -> str:
         """Return `text` for people: secrets as ***, deceptive characters made visible, newlines and
@@ -311,7 +324,7 @@ class Redactor:
 
 
 def _spans(text: str, forms: tuple[str, ...]) -> Iterator[tuple[int, int]]:
-    """Return where secrets begin and end in `text`, in no order. They may overlap."""
+    """Yield where forms of a secret, and texts in the shape of one, begin and end in `text`."""
     for form in forms:
         # The forms after this one are at least as long. Most texts are shorter than most forms.
         if len(form) > len(text):
@@ -328,7 +341,7 @@ def _spans(text: str, forms: tuple[str, ...]) -> Iterator[tuple[int, int]]:
 
 def _merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     """Return the spans in order, with those joined that overlap or touch. Otherwise the rest of one
-    secret could be seen beside another.
+    secret could remain visible beside another.
     """
     joined: list[tuple[int, int]] = []
     for start, stop in sorted(spans):
@@ -357,7 +370,7 @@ def _visible(match: re.Match[str]) -> str:
 
 
 def _encoded(part: str) -> Iterator[str]:
-    """Return the other forms in which a piece of a secret is likely to be in a text."""
+    """Yield the other forms in which a piece of a secret is likely to appear in a text."""
     yield repr(part)[1:-1]
     for ascii_only in (True, False):
         once = _in_json(part, ascii_only=ascii_only)
@@ -367,8 +380,9 @@ def _encoded(part: str) -> Iterator[str]:
     for quoted in (quote(raw), quote(raw, safe=""), quote_plus(raw)):
         yield quoted
         yield re.sub("%..", lambda escape: escape.group().lower(), quoted)
-    # In base64 a character depends on the bytes before and after the secret as well. For each of
-    # the three places where it can begin, these are the characters that depend on the secret alone.
+    # In base64 the characters at both ends also depend on the bytes before and after the secret.
+    # For each of the three places where it can begin in a group of three bytes, these are the
+    # characters that depend on the secret alone.
     for shift in range(3):
         shifted = bytes(shift) + raw
         encoded = base64.b64encode(shifted).decode("ascii")
