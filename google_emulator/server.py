@@ -105,6 +105,10 @@ class Server(socketserver.ThreadingTCPServer):
     def stop(self) -> None:
         """Stops listening and breaks every connection, without waiting for what is under way."""
         self._stopping.set()
+        # Wakes the loop that accepts connections, which else would sleep to the end of its poll.
+        # (Not every system can: that of macOS answers with an error, and the poll ends.)
+        with contextlib.suppress(OSError):
+            self.socket.shutdown(socket.SHUT_RDWR)
         self.shutdown()
         self.server_close()
         with self._lock:
