@@ -102,6 +102,10 @@ class Arguments:
 
 def read_arguments(argv: Sequence[str], problems: Problems) -> Arguments:
     """Reads the arguments of the command line; every mistake is added to the problems."""
+    if not argv:
+        return (
+            Arguments()
+        )  # the parser takes longer to make than all else of a job's inputs
     if _is_call_of_shell(argv):
         problems.add("arguments", ENTRYPOINT, OPTIONS, covers=("target",))
         return Arguments()
