@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from hypothesis import HealthCheck, settings
 
+from google_emulator.auth.authority import SigningKey
+from tests.support.token_server import SHORT_KEY
+
+SigningKey.size = SHORT_KEY
+
 pytest_plugins = ["tests.support.fixtures"]
 
 # A property is judged by its results alone: a busy machine is no finding.
