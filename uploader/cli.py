@@ -9,10 +9,10 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from uploader import inputs
 from uploader.cancellation import RUN_THREAD, Cancellation
@@ -27,15 +27,23 @@ try:
 except ImportError:  # a Python that was built without it
     ctypes = None  # type: ignore[assignment]  # asked for below
 
+if TYPE_CHECKING:
+    from uploader.clock import Clock
+
 PR_SET_DUMPABLE = 4  # prctl(2)
 
 
-def main(signals: Sequence[signal.Signals], received: Sequence[int]) -> NoReturn:
+def main(
+    signals: Sequence[signal.Signals],
+    received: Sequence[int],
+    make_clock: Callable[[Cancellation], Clock] | None = None,
+) -> NoReturn:
     """Runs the program until its end or one of the `signals`, and ends the process with the exit
     code.
 
     `received` are those that came before now; after the end of the run none changes anything any
-    more.
+    more. The clock is the real one unless `make_clock` makes another, whose sleep has to end as
+    soon as the run is asked to.
     """
     cancellation = Cancellation()
     for number in signals:
@@ -48,7 +56,10 @@ def main(signals: Sequence[signal.Signals], received: Sequence[int]) -> NoReturn
     # no other process of this user reads memory or environment, on Linux
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
-    code = run(os.environ, sys.argv[1:], cancellation)
+    clock = None
+    if make_clock:
+        clock = make_clock(cancellation)
+    code = run(os.environ, sys.argv[1:], cancellation, clock)
     for number in signals:
         signal.signal(number, signal.SIG_IGN)
     for stream in (sys.stdout, sys.stderr):
@@ -68,6 +79,7 @@ def run(
     environ: Mapping[str, str],
     argv: Sequence[str],
     cancellation: Cancellation | None = None,
+    clock: Clock | None = None,
 ) -> int:
     """One whole run, until its end or its cancellation: the exit code. No exception leaves it."""
     given, problems = inputs.read(environ, argv)
@@ -89,7 +101,8 @@ def run(
             reporter.write_outputs({"failure": ended.code})
         reporter.error(ended)
         return ended.exit_code
-    return Run(given, reporter, cancellation or Cancellation()).to_its_end(problems)
+    one_run = Run(given, reporter, cancellation or Cancellation(), clock)
+    return one_run.to_its_end(problems)
 
 
 def _show(show: Show) -> int:

@@ -5,6 +5,10 @@ processor time of a short run goes into its imports.
 its modules, and sends it one request a run. Everything after the imports is as in a process of its
 own: entrypoint.py itself, the streams, the environment, the working folder, signals, and the end of
 the interpreter. Tests of what comes earlier start a Python for each run.
+
+A `quick` run differs in three ways: entrypoint.py is passed by, the clock is passed in to the
+function that it calls, and the interpreter is left without being taken apart object by object,
+which costs more than most runs.
 """
 
 from __future__ import annotations
@@ -21,18 +25,25 @@ import socket
 import struct
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any, NoReturn
+
+if TYPE_CHECKING:
+    from uploader.cancellation import Cancellation
+    from uploader.clock import Clock
 
 ROOT = Path(__file__).resolve().parents[2]
 ENTRYPOINT = ROOT / "entrypoint.py"
 NUMBER = struct.Struct("=i")
 # what Python reads when it starts, and what a fork comes too late for
 READ_AT_START = ("PYTHON", "LC_", "LANG")
+QUICK = 0.01  # the share of its sleep that a run with a quick clock really sleeps
 # what the program and its libraries import only on their way
 LATE = (
     "encodings.idna",
@@ -113,12 +124,18 @@ class ForkServer:
         self.process.wait()
 
     def start(
-        self, environment: Mapping[str, str], folder: Path, stdin: int
+        self,
+        environment: Mapping[str, str],
+        folder: Path,
+        stdin: int,
+        *,
+        quick: bool = False,
     ) -> ForkedRun:
         """Start a run in `folder`, with exactly this environment, and its outputs in one pipe."""
         output, write = os.pipe()
+        streams = (stdin, write, write)
         try:
-            pid, monitor = self._fork(environment, folder, (), (stdin, write, write))
+            pid, monitor = self._fork(environment, folder, (), streams, quick=quick)
         finally:
             os.close(write)
         return ForkedRun(pid, os.fdopen(output, "rb"), monitor)
@@ -143,6 +160,8 @@ class ForkServer:
         folder: Path,
         argv: Sequence[str],
         streams: tuple[int, int, int],
+        *,
+        quick: bool = False,
     ) -> tuple[int, socket.socket]:
         """Return the process id of a new run, and the socket that tells its status."""
         details = json.dumps(
@@ -150,6 +169,7 @@ class ForkServer:
                 "environment": dict(environment),
                 "folder": str(folder),
                 "argv": list(argv),
+                "quick": quick,
             }
         ).encode()
         monitor, theirs = socket.socketpair()
@@ -179,25 +199,71 @@ def can_fork(environment: Mapping[str, str]) -> bool:
 def main() -> None:
     """Serve until the tests are over; in each new process, be the program."""
     load()
-    serve(socket.socket(fileno=int(sys.argv[1])))
+    details = serve(socket.socket(fileno=int(sys.argv[1])))
+    if details["quick"]:
+        run_quickly()
     runpy.run_path(str(ENTRYPOINT), run_name="__main__")
+
+
+def run_quickly() -> NoReturn:
+    """Be the program with the quick clock, and end as Python does, but for its memory."""
+    from uploader.__main__ import main as run_program
+
+    code = 0
+    try:
+        run_program(quick_clock)
+    except SystemExit as end:
+        code = int(end.code or 0)
+    threading._shutdown()  # type: ignore[attr-defined]  # waits for the threads that are no daemons
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+def quick_clock(cancellation: Cancellation) -> Clock:
+    """Return a clock that a sleep moves on by all of its seconds, though it takes a hundredth of
+    them.
+
+    The time of day stays real: tokens and sessions are dated by it, on both sides.
+    """
+    from uploader.clock import Clock
+
+    slept = 0.0
+
+    def sleep(seconds: float) -> None:
+        nonlocal slept
+        slept += max(seconds, 0.0)
+        cancellation.sleep(seconds * QUICK)
+
+    return Clock(sleep, lambda: time.monotonic() + slept)
 
 
 def load() -> None:
     """Import the whole program, and what it imports only on its way."""
     import uploader
+    from google_emulator.auth.authority import SigningKey, process_key
+    from tests.support.token_server import SHORT_KEY
+    from uploader import inputs
 
     for module in pkgutil.walk_packages(uploader.__path__, "uploader."):
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
     for name in LATE:
         importlib.import_module(name)
+    # The key of every rehearsal, and what reading the inputs compiles on its way.
+    SigningKey.size = SHORT_KEY
+    process_key()
+    inputs.read({"UPLOADER_TARGET": "play", "UPLOADER_DRY_RUN": "perhaps"}, [])
     gc.collect()
     gc.freeze()  # the collector of a run would copy the pages of all that
 
 
-def serve(requests: socket.socket) -> None:
-    """Fork for each request. Returns in the new processes alone, where the program is to begin."""
+def serve(requests: socket.socket) -> Mapping[str, Any]:
+    """Fork for each request.
+
+    Returns in the new processes alone, where the program is to begin, with what was asked for.
+    """
     while True:
         try:
             message, descriptors, _, _ = socket.recv_fds(requests, 16, 4)
@@ -207,8 +273,7 @@ def serve(requests: socket.socket) -> None:
             os._exit(0)
         if os.fork() == 0:
             requests.close()
-            become_run(socket.socket(fileno=descriptors[0]), descriptors[1:])
-            return
+            return become_run(socket.socket(fileno=descriptors[0]), descriptors[1:])
         for descriptor in descriptors:
             os.close(descriptor)
         with suppress(ChildProcessError):
@@ -216,10 +281,13 @@ def serve(requests: socket.socket) -> None:
                 pass
 
 
-def become_run(tests: socket.socket, streams: Sequence[int]) -> None:
-    """Fork once more: the new process becomes the run, this one tells the tests how it ends."""
+def become_run(tests: socket.socket, streams: Sequence[int]) -> Mapping[str, Any]:
+    """Fork once more: the new process becomes the run, this one tells the tests how it ends.
+
+    Returns in the new process, with what was asked for.
+    """
     (size,) = NUMBER.unpack(tests.recv(NUMBER.size, socket.MSG_WAITALL))
-    details = json.loads(tests.recv(size, socket.MSG_WAITALL))
+    details: Mapping[str, Any] = json.loads(tests.recv(size, socket.MSG_WAITALL))
     pid = os.fork()
     if pid:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -232,6 +300,7 @@ def become_run(tests: socket.socket, streams: Sequence[int]) -> None:
         os._exit(0)
     tests.close()
     set_up(details, streams)
+    return details
 
 
 def set_up(details: Mapping[str, Any], streams: Sequence[int]) -> None:

@@ -64,6 +64,10 @@ class Job:
 
     `stdin` is a descriptor that the program reads as its standard input; there is none unless it is
     given. A `fresh` run has a Python of its own: where its memory counts, or how it starts.
+
+    A run from start to end sleeps a hundredth of its waits (`fork_server.quick_clock`). It sleeps
+    all of them if it has a Python of its own, if the test does something to it meanwhile (`start`),
+    or in `real_time`: where others keep time with it.
     """
 
     workspace: Path
@@ -71,6 +75,7 @@ class Job:
     kind: str = "github"
     stdin: int = subprocess.DEVNULL
     fresh: bool = False
+    real_time: bool = False
 
     def environment(self, inputs: Mapping[str, str]) -> dict[str, str]:
         """What the CI system would set, and nothing of this process but the path."""
@@ -108,7 +113,7 @@ class Job:
 
     def run(self, inputs: Mapping[str, str], **more: str) -> Ended:
         """One run from start to end."""
-        return self.start(inputs, **more).end()
+        return self._start(inputs, more, quick=not self.real_time).end()
 
     def succeed(self, inputs: Mapping[str, str], **more: str) -> Ended:
         """One run that has to end well."""
@@ -124,11 +129,18 @@ class Job:
 
     def start(self, inputs: Mapping[str, str], **more: str) -> Running:
         """A run that goes on while the test does something to it."""
+        return self._start(inputs, more, quick=False)
+
+    def _start(
+        self, inputs: Mapping[str, str], more: Mapping[str, str], *, quick: bool
+    ) -> Running:
         self.empty_files()
         environment = {**self.environment(inputs), **more}
         if fork_server.can_fork(environment) and not self.fresh:
             server = fork_server.fork_server()
-            return Running(self, server.start(environment, self.workspace, self.stdin))
+            return Running(
+                self, server.start(environment, self.workspace, self.stdin, quick=quick)
+            )
         child = subprocess.Popen(
             [sys.executable, str(ENTRYPOINT)],
             env=environment,

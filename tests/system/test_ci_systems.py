@@ -225,7 +225,7 @@ def test_the_keys_of_connections_are_written_nowhere(tmp_path: Path) -> None:
     begins.
     """
     code = (
-        "import os, signal, sys, uploader.cli as cli\ndef run(environ, argv, cancellation):\n    "
+        "import os, signal, sys, uploader.cli as cli\ndef run(environ, *more):\n    "
         "from urllib3.util.ssl_ import create_urllib3_context\n    import ssl\n    "
         "print([create_urllib3_context().keylog_filename, "
         "ssl.create_default_context().keylog_filename])\n    return 0\ncli.run = run\ncli.main([], "
