@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -28,12 +28,10 @@ JOINTS = re.compile(
 )
 
 
-@cache
-def nodes() -> list[ast.AST]:
+def nodes() -> Iterator[ast.AST]:
     """Everything in the source of the program."""
-    sources = sorted((ROOT / "uploader").rglob("*.py"))
-    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in sources]
-    return [node for tree in trees for node in ast.walk(tree)]
+    for path in sorted((ROOT / "uploader").rglob("*.py")):
+        yield from ast.walk(ast.parse(path.read_text(encoding="utf-8")))
 
 
 def texts_in(nodes: Iterable[ast.AST]) -> list[str]:
@@ -84,12 +82,10 @@ def message(entry: Entry) -> list[str]:
     return entry.texts.get("log", "").strip().splitlines()
 
 
-@pytest.mark.parametrize("code", sorted({code for code, *_ in raised()}))
-def test_a_code_that_is_raised_is_in_the_table(code: str) -> None:
-    expected = {
-        (code, exit_code) for its_code, exit_code, _ in raised() if its_code == code
-    }
-    assert expected <= {(entry.code, entry.exit_code) for entry in OWN}
+def test_a_code_that_is_raised_is_in_the_table() -> None:
+    codes = {(code, exit_code) for code, exit_code, _ in raised()}
+    assert len(codes) > 50
+    assert sorted(codes - {(entry.code, entry.exit_code) for entry in OWN}) == []
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
@@ -127,14 +123,16 @@ def test_a_sentence_in_the_table_is_one_of_the_program(entry: Entry) -> None:
         assert not foreign_parts(line)
 
 
-@pytest.mark.parametrize(
-    ("code", "text"), sorted({(code, text) for code, _, text in raised() if text})
-)
-def test_a_sentence_of_the_program_is_in_the_table(code: str, text: str) -> None:
-    entries = [entry for entry in OWN if entry.code == code]
-    assert text.strip(" .") in "\n".join(
-        line for entry in entries for line in message(entry)
-    )
+def test_a_sentence_of_the_program_is_in_the_table() -> None:
+    sentences = {(code, text) for code, _, text in raised() if text}
+    assert len(sentences) > 50
+    missing = []
+    for code, text in sorted(sentences):
+        entries = [entry for entry in OWN if entry.code == code]
+        lines = [line for entry in entries for line in message(entry)]
+        if text.strip(" .") not in "\n".join(lines):
+            missing.append((code, text))
+    assert missing == []
 
 
 def test_what_else_the_document_lists_is_said_by_the_program() -> None:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
@@ -298,6 +299,7 @@ STEPS: Mapping[Dialect, Mapping[str, str]] = {
 }
 
 
+@cache
 def data_of(size: int, seed: int = 7) -> bytes:
     """Bytes that differ at every offset: a block in the wrong place can't pass."""
     word = (seed * 2_654_435_761).to_bytes(8, "little")
