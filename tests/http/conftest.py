@@ -148,6 +148,17 @@ WAYS = {
     "tls1.2-tls-proxy": (ssl.TLSVersion.TLSv1_2, "https"),
     "tls1.3-tls-proxy": (ssl.TLSVersion.TLSv1_3, "https"),
 }
+# The plainest way and the longest: where a test waits for a real time limit, `make test` takes
+# these, and `make slow-tests` the others.
+QUICK_WAYS = ("tcp", "tls1.3-tls-proxy")
+MOST_WAYS_SLOW = pytest.mark.parametrize(
+    "way",
+    [
+        name if name in QUICK_WAYS else pytest.param(name, marks=pytest.mark.slow)
+        for name in WAYS
+    ],
+    indirect=True,
+)
 
 
 @pytest.fixture(params=WAYS)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.http.conftest import WAYS, Way
+from tests.http.conftest import MOST_WAYS_SLOW, WAYS, Way
 from tests.support.raw_server import read_head, read_request, reset, response, serving
 from uploader.http.client import MAX_BODY, HttpClient, Timeouts
 from uploader.http.messages import Request, Response, Span, TransportError
@@ -134,6 +134,7 @@ def test_an_early_response_of_a_server_that_reads_on_is_read_behind_the_body(
     assert (got.status, got.body, got.sent_whole) == (503, b"busy", True)
 
 
+@MOST_WAYS_SLOW
 def test_an_early_response_of_a_server_that_reads_no_more_ends_as_a_stall(
     way: Way,
 ) -> None:
@@ -246,6 +247,7 @@ def test_an_interim_response_is_no_result_and_shifts_none(
     assert numbers in (["0", "1", "2"], ["0", "0", "0"])
 
 
+@MOST_WAYS_SLOW
 def test_a_stalled_write_ends_in_time(way: Way) -> None:
     """A server that takes nothing more is given up after the stall timeout, and never later than
     1.5 times that.
@@ -267,6 +269,7 @@ def test_a_stalled_write_ends_in_time(way: Way) -> None:
     assert took < 1.5 * QUICK.stall + 0.3
 
 
+@MOST_WAYS_SLOW
 def test_a_write_that_is_slow_and_never_stalls_is_no_broken_connection(
     way: Way,
 ) -> None:
@@ -291,6 +294,7 @@ def test_a_write_that_is_slow_and_never_stalls_is_no_broken_connection(
     assert time.monotonic() - began > 1.5 * QUICK.stall, "too fast to show anything"
 
 
+@MOST_WAYS_SLOW
 @pytest.mark.parametrize(
     ("begun", "more"),
     [
@@ -545,6 +549,7 @@ def test_an_endless_response_is_cut(way: Way, framing: str) -> None:
     assert sent < 64
 
 
+@MOST_WAYS_SLOW
 def test_nothing_more_is_read_of_an_answer_that_is_given_up(way: Way) -> None:
     """A server that waits for room to send the rest of it hears that nobody wants it."""
     full, ended, client = threading.Event(), threading.Event(), HttpClient()
@@ -577,7 +582,9 @@ def test_nothing_more_is_read_of_an_answer_that_is_given_up(way: Way) -> None:
     assert len(blocks) == 1
 
 
-@pytest.mark.parametrize("name", [name for name in WAYS if "proxy" not in name])
+@pytest.mark.parametrize(
+    "name", ["tcp", "tls1.3", pytest.param("tls1.2", marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize(
     "begun",
     [b"HTTP/1.1 200 OK\r\nX-Slow:", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{"],
