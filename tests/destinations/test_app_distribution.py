@@ -252,9 +252,9 @@ def test_a_success_without_a_body_is_no_distribution(job: Job) -> None:
 @pytest.mark.parametrize(
     ("status", "reason", "code"),
     [
-        (403, "PERMISSION_DENIED", 3),
+        pytest.param(403, "PERMISSION_DENIED", 3, marks=pytest.mark.slow),
         (404, "NOT_FOUND", 4),
-        (400, "FAILED_PRECONDITION", 4),
+        pytest.param(400, "FAILED_PRECONDITION", 4, marks=pytest.mark.slow),
     ],
 )
 def test_a_refusal_at_each_step_is_told(

@@ -30,7 +30,7 @@ VALUES: tuple[object, ...] = (
     -1,
     10**400,
     "",
-    "1" * 5000,
+    pytest.param("1" * 5000, marks=pytest.mark.slow, id='"1111111111111111111'),
     "\r\nX: y",
     [],
     [[]],

@@ -578,7 +578,11 @@ INTERIM_WITHOUT_END = [
 
 
 @pytest.mark.parametrize(
-    "size", [0, 24 << 20], ids=["after the request", "during the body"]
+    "size",
+    [
+        pytest.param(0, id="after the request"),
+        pytest.param(24 << 20, id="during the body", marks=pytest.mark.slow),
+    ],
 )
 @pytest.mark.parametrize(("first", "again"), INTERIM_WITHOUT_END)
 def test_interim_answers_without_end_are_no_answer(

@@ -146,7 +146,7 @@ class ForkServer:
         """Carry out a run whose outputs are kept apart."""
         with TemporaryFile() as stdout, TemporaryFile() as stderr:
             streams = (subprocess.DEVNULL, stdout.fileno(), stderr.fileno())
-            pid, monitor = self._fork(environment, folder, argv, streams)
+            pid, monitor = self._fork(environment, folder, argv, streams, quick=True)
             code = ForkedRun(pid, stdout, monitor).wait()
             stdout.seek(0)
             stderr.seek(0)

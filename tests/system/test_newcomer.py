@@ -393,15 +393,28 @@ def test_every_request_is_told_to_who_asks(
 # Nobody listens
 
 
-@pytest.mark.parametrize(
-    "listener",
-    [">&-", "2>&-", ">&- 2>&-", ">/dev/full", "| true; exit ${PIPESTATUS[0]}"],
+LISTENERS = (
+    ">&-",
+    "2>&-",
+    ">&- 2>&-",
+    ">/dev/full",
+    "| true; exit ${PIPESTATUS[0]}",
 )
+
+
 @pytest.mark.parametrize(
-    ("target", "code"), [("storage.objects.insert", 0), ("nothing", 2)]
+    ("target", "code", "listener"),
+    [
+        *(("nothing", 2, listener) for listener in LISTENERS),
+        ("storage.objects.insert", 0, LISTENERS[0]),
+        *(
+            pytest.param("storage.objects.insert", 0, listener, marks=pytest.mark.slow)
+            for listener in LISTENERS[1:]
+        ),
+    ],
 )
 def test_the_exit_code_is_the_same_when_nobody_listens(
-    tmp_path: Path, listener: str, target: str, code: int
+    tmp_path: Path, target: str, code: int, listener: str
 ) -> None:
     """Outputs closed from the start, a full disk behind them, or a reader who left early."""
     (tmp_path / "app.bin").write_bytes(b"content")

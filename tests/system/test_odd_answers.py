@@ -206,13 +206,13 @@ WHERE = pytest.mark.parametrize(
 
 
 def test_any_odd_answer_is_asked_again(stage: Stage) -> None:
-    """The kinds in turn, in Google's place and of Google's answer: what is quick enough to be
-    looked at each time.
+    """To every fourth request, the kinds in turn, in Google's place and of Google's answer: what is
+    quick enough to be looked at each time.
     """
     answers = itertools.cycle(
         [(kind, in_place) for kind in IN_PLACE for in_place in (True, False)]
     )
-    for number in range(1, stage.requests["any"] + 1):
+    for number in range(1, stage.requests["any"] + 1, 4):
         kind, in_place = next(answers)
         assert (
             stage.survives(

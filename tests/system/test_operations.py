@@ -98,8 +98,18 @@ def test_what_is_under_way_is_waited_for(job: Job, method: str) -> None:
     assert (asked(job, method), uploads(job)) == (2, 1)
 
 
-@pytest.mark.parametrize("looks", [0, 1])
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    ("method", "looks"),
+    [
+        *((method, 0) for method in METHODS),
+        (CHECKS, 1),
+        *(
+            pytest.param(method, 1, marks=pytest.mark.slow)
+            for method in METHODS
+            if method != CHECKS
+        ),
+    ],
+)
 def test_a_failure_inside_a_success_is_told_in_the_services_words(
     job: Job, method: str, looks: int
 ) -> None:

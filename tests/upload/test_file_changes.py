@@ -13,7 +13,6 @@ import pytest
 from google_emulator import Emulator
 from tests.support.job import Job
 from tests.support.transfer_harness import (
-    DIALECTS,
     KIB,
     STEPS,
     Bench,
@@ -112,8 +111,25 @@ class Meddling(Bench):
         self.reporter.show_progress = wrapped  # type: ignore[assignment, method-assign]  # this line has no memory of its own
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
-@pytest.mark.parametrize("chunk", [None, MIB], ids=["one request", "chunks"])
+@pytest.mark.parametrize(
+    ("chunk", "dialect"),
+    [
+        pytest.param(None, "content-range", id="one request-content-range"),
+        pytest.param(MIB, "goog-upload", id="chunks-goog-upload"),
+        pytest.param(
+            None,
+            "goog-upload",
+            id="one request-goog-upload",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            MIB,
+            "content-range",
+            id="chunks-content-range",
+            marks=pytest.mark.slow,
+        ),
+    ],
+)
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
 def test_a_change_while_it_is_sent(
     tmp_path: Path,

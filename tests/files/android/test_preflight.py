@@ -141,6 +141,7 @@ def test_a_build_that_real_tools_signed_is_released(job: Job) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_debug_key_of_real_tools_is_refused(job: Job) -> None:
     """As Android's Gradle plugin makes one, in an APK that apksigner signed."""
     store = android_tools.make_key(

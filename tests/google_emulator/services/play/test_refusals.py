@@ -88,6 +88,7 @@ def test_an_apk_may_be_signed_in_its_signing_block_alone(
     assert signed("Specimen Release").status == 200
 
 
+@pytest.mark.slow
 def test_what_real_tools_signed_is_accepted(
     client: EmulatorClient, tmp_path: Path
 ) -> None:
