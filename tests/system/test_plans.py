@@ -141,8 +141,8 @@ def test_the_commit_of_a_shared_edit_names_what_other_jobs_put_into_it(
         assert live(job)["production"][0] == (["48"], "inProgress", 0.1)
     assert plan_of(ended) == golden(name).read_text(encoding="utf-8")
     phone = (
-        "production 1.48 (48), 10 % of users, in progress, new; 1.47 (47), all users, completed "
-        "(not from this run)"
+        "production 1.48 (48), 10 % of users, in progress, new; 1.47 (47), all other users, "
+        "completed (not from this run)"
     )
     edit = inputs["existing-edit-id"]
     ours = (
@@ -160,8 +160,8 @@ def test_the_commit_of_a_shared_edit_names_what_other_jobs_put_into_it(
         if phone in line or line.startswith("Committed")
     ] == said
     theirs = (
-        "+ track production: 1.48 (48), 10 % of users, in progress, new; 1.47 (47), all users, "
-        "completed"
+        "+ track production: 1.48 (48), 10 % of users, in progress, new; 1.47 (47), all other "
+        "users, completed"
     )
     assert f"\nAlso in the edit, not from this run\n{theirs}\n" in ended.summary
 

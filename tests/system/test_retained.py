@@ -67,7 +67,7 @@ def test_a_staged_release_leaves_what_it_retains_with_everybody(
     staged = {**STAGED, "version-codes-to-retain": retained}
     ended = job.succeed(staged)
     assert live(job) == ["42+16 inProgress 0.1", "16 completed"]
-    assert "= 1.6 (16): all users, completed" in ended.log
+    assert "= 1.6 (16): all other users, completed" in ended.log
     job.succeed(staged)
     assert live(job) == ["42+16 inProgress 0.1", "16 completed"]
     for inputs, after in [
@@ -78,7 +78,8 @@ def test_a_staged_release_leaves_what_it_retains_with_everybody(
     ]:
         ended = job.succeed(inputs)
         assert live(job) == [after, "16 completed"]
-        assert "= 1.6 (16): all users, completed" in ended.log
+        users = "all users" if "halted" in after else "all other users"
+        assert f"= 1.6 (16): {users}, completed" in ended.log
         assert "- 1.6 (16)" not in ended.log
     job.succeed(ROLLOUT)
     assert live(job) == ["42+16 completed"]

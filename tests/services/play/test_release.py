@@ -101,7 +101,7 @@ def test_the_outcome_shows_what_came_to_the_tracks_and_the_state_of_the_review()
     assert [line for (line,) in changes.rows] == [
         "Track production",
         "  + 2.0 (2): 10 % of users, in progress",
-        "  = 1.0 (1): all users, completed",
+        "  = 1.0 (1): all other users, completed",
         "Review",
         "  sent for review; with managed publishing, you publish it in the Play Console after that",
     ]

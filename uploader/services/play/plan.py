@@ -85,21 +85,25 @@ class ReleaseChange:
     """One release of a track, as it is to be or as it was where it goes away (`-`), and the fields
     of it that differ.
 
-    Version codes, status and fraction are none of the `fields`.
+    Version codes, status and fraction are none of the `fields`. `on_track` are the releases of the
+    track on the side that `release` is of, and `was_on_track` those before the change.
     """
 
     sign: Literal["+", "~", "-", "="]
     before: Release | None
     release: Release
     fields: tuple[TextChange, ...] = ()
+    on_track: Releases = ()
+    was_on_track: Releases = ()
 
     def __str__(self) -> str:
-        """`1.4.2 (42): all users, completed`, and where that changes what it was."""
-        before = in_words(self.before or self.release)
-        after = in_words(self.release)
-        if before != after:
-            after = f"{before} -> {after}"
-        return f"{named(self.release)}: {after}"
+        """`1.4.2 (42): all users, completed`, and where the release changes what it was."""
+        reach = in_words(self.release, self.on_track)
+        if self.sign == "~" and self.before:
+            before = in_words(self.before, self.was_on_track)
+            if before != reach:
+                reach = f"{before} -> {reach}"
+        return f"{named(self.release)}: {reach}"
 
 
 @dataclass(frozen=True)
@@ -133,9 +137,10 @@ class OtherTrack:
         return "; ".join(map(self._describe, self.held))
 
     def _describe(self, release: Release) -> str:
+        described = describe(release, self.held)
         if self.is_new(release):
-            return f"{describe(release)}, new"
-        return describe(release)
+            return f"{described}, new"
+        return described
 
 
 @dataclass(frozen=True)
@@ -317,20 +322,22 @@ def _releases(track: TrackChange, job: ReleaseJob) -> Iterator[ReleaseChange]:
     first. One is known by its version codes.
     """
     left = list(track.before)
-    for release in track.after:
+    after = track.after
+    for release in after:
         before = find_same_versions(left, release)
         fields = tuple(_fields(before or Release(), release))
         told = as_told(job, release)
         if before is None:
-            yield ReleaseChange("+", None, told, fields)
+            yield ReleaseChange("+", None, told, fields, after)
             continue
         left.remove(before)
         if fields or not before.has_same_reach(release):
-            yield ReleaseChange("~", before, told, fields)
+            yield ReleaseChange("~", before, told, fields, after, track.before)
         else:
-            yield ReleaseChange("=", before, told)
+            yield ReleaseChange("=", before, told, on_track=after)
     for release in left:
-        yield ReleaseChange("-", release, as_told(job, release))
+        told = as_told(job, release)
+        yield ReleaseChange("-", release, told, on_track=track.before)
 
 
 def _fields(before: Release, after: Release) -> Iterator[TextChange]:

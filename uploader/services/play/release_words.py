@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from uploader.services.play.model import Release
+from uploader.services.play.model import Release, having_status
 from uploader.text import first_line
 
 
@@ -24,15 +24,25 @@ def share(release: Release) -> str:
     return f"{release.user_fraction * 100:g} %"
 
 
-def in_words(release: Release) -> str:
-    """Whom a release reaches, and its status: `10 % of users, in progress`."""
+def all_users(on_track: Iterable[Release]) -> str:
+    """Whom a completed release reaches beside the releases of its track."""
+    if having_status(on_track, "inProgress"):
+        return "all other users"
+    return "all users"
+
+
+def in_words(release: Release, on_track: Iterable[Release] = ()) -> str:
+    """Whom a release reaches, and its status: `10 % of users, in progress`. `on_track` are the
+    releases of its track, where they are known: a completed one has all other users beside a staged
+    one.
+    """
     status: str = release.status or "of unknown status"
     if release.status == "inProgress":
         status = "in progress"
     if share(release):
         return f"{share(release)} of users, {status}"
     if release.status == "completed":
-        return f"all users, {status}"
+        return f"{all_users(on_track)}, {status}"
     return status
 
 
@@ -49,16 +59,19 @@ def named(release: Release, name: str = "") -> str:
     return f"{first_line(name)} ({versions})"
 
 
-def describe(release: Release) -> str:
+def describe(release: Release, on_track: Iterable[Release] = ()) -> str:
     """A release for people: `1.4.2 (42), 10 % of users, in progress`; without a name `42 (10 % of
-    users, …)`.
+    users, …)`. `on_track` are the releases of its track, as for `in_words`.
     """
     what = named(release)
+    reach = in_words(release, on_track)
     if what.endswith(")"):
-        return f"{what}, {in_words(release)}"
-    return f"{what} ({in_words(release)})"
+        return f"{what}, {reach}"
+    return f"{what} ({reach})"
 
 
 def describe_all(live: Iterable[Release]) -> str:
     """All releases of a track in one line."""
-    return "; ".join(map(describe, live)) or "empty"
+    releases = tuple(live)
+    described = [describe(release, releases) for release in releases]
+    return "; ".join(described) or "empty"

@@ -253,7 +253,8 @@ def _warn_of_missing_tracks(
 def _table(reviewed: Mapping[str, Reviewed]) -> Section:
     rows = []
     for track, releases in reviewed.items():
-        rows += [_row(track, release) for release in releases]
+        on_track = [reviewed.release for reviewed in releases]
+        rows += [_row(track, release, on_track) for release in releases]
     header = ("Track", "Release", "Users and status", "Countries", "Review")
     return Section("Tracks", header, tuple(rows))
 
@@ -272,9 +273,9 @@ def _summary(newest_first: Mapping[str, Reviewed]) -> str:
     """Return the newest release with its status, in words."""
     for track, releases in newest_first.items():
         reviewed = newest(releases)
-        facts = ", ".join(
-            filter(None, (_in_words(reviewed.release), _review(reviewed)))
-        )
+        on_track = [other.release for other in releases]
+        reach = _in_words(reviewed.release, on_track)
+        facts = ", ".join(filter(None, (reach, _review(reviewed))))
         return f"{track} has {release_words.named(reviewed.release)}: {facts}"
     return "no releases"
 
@@ -404,12 +405,14 @@ def _as_json(reviewed: ReviewedRelease) -> dict[str, Any]:
     return entry
 
 
-def _row(track: str, reviewed: ReviewedRelease) -> tuple[str, ...]:
+def _row(
+    track: str, reviewed: ReviewedRelease, on_track: Sequence[Release]
+) -> tuple[str, ...]:
     release = reviewed.release
     return (
         track,
         release_words.named(release),
-        _in_words(release),
+        _in_words(release, on_track),
         ", ".join(release.countries),
         _review(reviewed),
     )
@@ -422,7 +425,7 @@ def _review(reviewed: ReviewedRelease) -> str:
     return review.words(reviewed.state)
 
 
-def _in_words(release: Release) -> str:
+def _in_words(release: Release, on_track: Sequence[Release]) -> str:
     if not release.status:
         return ""
-    return release_words.in_words(release)
+    return release_words.in_words(release, on_track)

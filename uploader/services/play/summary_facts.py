@@ -18,7 +18,7 @@ from uploader.services.play.plan import Changes
 from uploader.services.play.reach import as_served
 from uploader.services.play.release_job import ReleaseJob
 from uploader.services.play.release_names import as_told
-from uploader.services.play.release_words import in_words, named, share
+from uploader.services.play.release_words import all_users, in_words, named, share
 from uploader.services.play.track_merge import TrackChange
 from uploader.services.release_facts import (
     ChangedImages,
@@ -104,21 +104,23 @@ def _track_facts(change: TrackChange, job: ReleaseJob) -> TrackFacts:
     reach = ""
     if release.json:
         version = named(as_told(job, release))
-        reach = _reach(release)
-    before = [_in_brief(as_told(job, replaced)) for replaced in change.before]
+        reach = _reach(release, change.after)
+    before = [
+        _in_brief(as_told(job, replaced), change.before) for replaced in change.before
+    ]
     shares = _shares(change.after, job)
     return TrackFacts(change.track, version, "; ".join(before), reach, shares)
 
 
-def _in_brief(release: Release) -> str:
+def _in_brief(release: Release, on_track: Releases) -> str:
     """Return a release and whom it reaches: `1.4.1 (41), all users`."""
-    return f"{named(release)}, {_reach(release)}"
+    return f"{named(release)}, {_reach(release, on_track)}"
 
 
-def _reach(release: Release) -> str:
-    """Return whom a release reaches: `5 %`, `all users`, `halted at 5 %`, `draft`."""
+def _reach(release: Release, on_track: Releases) -> str:
+    """Return whom a release of a track reaches: `5 %`, `all users`, `halted at 5 %`, `draft`."""
     if release.status == "completed":
-        return "all users"
+        return all_users(on_track)
     if release.status == "inProgress" and share(release):
         return share(release)
     if release.status == "halted" and share(release):
