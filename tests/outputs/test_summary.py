@@ -151,6 +151,53 @@ def test_timeline_shows_attempts_waits_and_bytes() -> None:
     ]
 
 
+def test_timeline_is_folded_where_every_file_arrived() -> None:
+    """One of a file that failed, or was stopped, is seen at once."""
+    folded = "<details><summary>Timeline</summary>\n\n```mermaid\n"
+    text = page()
+    assert folded in text
+    assert (
+        text.split(folded)[1]
+        .split("\n```\n", 1)[1]
+        .startswith("\nBlue: sending · grey: waiting\n\n</details>\n")
+    )
+    failed = replace(BUNDLE, error="The connection broke.")
+    text = page(files=(failed,), outcome="failed", error=ApiError("No.", status=400))
+    assert "\n### Timeline\n\n```mermaid\n" in text
+    assert folded not in text
+
+
+def test_outputs_that_say_nothing_have_no_row() -> None:
+    """What every run has that sent its files at once, and a list that has one thing alone."""
+    usual = {
+        "id": "278",
+        "ids": "278",
+        "committed": "false",
+        "version-code": "278",
+        "version-codes": "278",
+        "bytes-resent": "0",
+        "attempts": "1",
+        "resumed": "false",
+        "rehearsal": "false",
+        "plan": "{}",
+        "apps": "{}",
+        "failure": "",
+    }
+    rows = tables(page(outputs=usual))[2][1:]
+    assert [name for name, _ in rows] == ["`id`", "`committed`", "`version-code`"]
+    unusual = {
+        "id": "1",
+        "ids": "1,2",
+        "bytes-uploaded": "7",
+        "bytes-resent": "8",
+        "attempts": "2",
+        "resumed": "true",
+        "rehearsal": "true",
+    }
+    rows = tables(page(outputs=unusual))[2][1:]
+    assert {name.strip("`"): value.strip("`") for name, value in rows} == unusual
+
+
 def test_timeline_keeps_what_went_otherwise() -> None:
     """Requests that follow one another are one bar; no wait and no new beginning between them is
     left out.
@@ -473,7 +520,7 @@ def test_measurements_are_a_chart_above_their_table() -> None:
     assert drawing.splitlines()[1:] == [
         "xychart-beta",
         '    title "Crash rate, in percent"',
-        '    x-axis [" ", "01 Nov", "02 Nov", "."]',
+        '    x-axis [" ", "01 Nov", "02 Nov", "\u2800"]',
         "    y-axis 0 --> 2.31",
         "    bar [-1, 0.5, -1, -1]",
         "    bar [-1, -1, 2.1, -1]",

@@ -24,14 +24,15 @@ MAX_NAME = 28  # characters of a file's name
 MAX_CHARTED = 12
 QUIET = 30.0  # seconds; a run in which nothing happened, and that was over sooner, has no timeline
 MAX_TICKS = 10  # on its axis
+# Pixels, as wide as the page: Mermaid would take the width of the place, and a fold has none.
+TIMELINE_WIDTH = 948
 MAX_PATH = 2000  # characters of a path from outside
 MAX_APART = 6  # requests and answers in a row that have a bar each
 MAX_LABEL = 100  # characters in or beside a bar, or of the name of a line
 MAX_NOTE = 300  # characters of the sentence below a chart
-_EDGES = (
-    " ",
-    ".",
-)  # labels of the places at the edges: Mermaid takes two blanks for one place
+# The labels of the places at the edges, of which nothing is drawn: Mermaid trims a label, and takes
+# two that are alike for one place. A braille pattern without dots is not trimmed.
+_EDGES = (" ", "\u2800")
 BAR_CELLS = 20  # of a bar that is drawn with characters
 
 # The timeline: when which bytes travelled, and when a file had to wait
@@ -90,7 +91,9 @@ _BELOW_AXIS = -1.0  # for a bar that is not there: Mermaid gives one of 0 some h
 
 
 def timeline(files: Sequence[FileResult], redactor: Redactor) -> str:
-    """A Mermaid chart: the files with the most to tell; empty where nothing happened."""
+    """A Mermaid chart and what is to be known of it: the files with the most to tell; empty where
+    nothing happened.
+    """
     timed = [file for file in files if file.timeline]
     told = [file for file in timed if _eventful(file.timeline)]
     if not told and _span(timed)[1] >= QUIET:
@@ -98,7 +101,7 @@ def timeline(files: Sequence[FileResult], redactor: Redactor) -> str:
     if not told:
         return ""
     shown = _most_eventful(told)
-    parts = [f"### Timeline\n\n{_chart(shown, redactor)}"]
+    parts = [_chart(shown, redactor)]
     legend = _legend(shown)
     if legend:
         parts.append(legend)
@@ -204,6 +207,7 @@ def _timeline_settings(labels: Sequence[str]) -> dict[str, Any]:
         "gantt": {
             "leftPadding": 24 + 7 * longest,
             "rightPadding": 24,
+            "useWidth": TIMELINE_WIDTH,
             "barHeight": 24,
             "fontSize": 12,
             "sectionFontSize": 12,
@@ -276,7 +280,11 @@ def _bars_settings(*, has_lines: bool) -> dict[str, Any]:
     colours = list(_BAR_COLOURS)
     colours += [colour for colour, _ in _LINE_COLOURS]
     return {
-        "xyChart": {"width": 720, "height": height},
+        "xyChart": {
+            "width": 720,
+            "height": height,
+            "xAxis": {"showTick": False},  # the edges have no label
+        },
         "themeVariables": {
             "xyChart": {
                 "backgroundColor": "transparent",

@@ -9,7 +9,7 @@ text, as `markdown` and `charts` see to.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from uploader.errors import Interrupted
 from uploader.outputs.charts import MAX_NAME, bars, timeline
@@ -36,7 +36,22 @@ from uploader.text import capitalised, format_size, plural
 LIMIT = 1000 * 1024
 MAX_ROWS, MAX_LINES = 10, 40  # of a table, of a diff; the rest is folded
 MAX_BULLETS = 50
-IN_TABLES = ("plan", "status")  # outputs that the page's own tables show better
+# outputs that the page's own tables show better
+IN_TABLES = ("plan", "status", "apps")
+# What outputs are where nothing out of the ordinary happened, or no file was sent.
+USUAL = {
+    "bytes-uploaded": ("0",),
+    "bytes-resent": ("0",),
+    "attempts": ("0", "1"),
+    "resumed": ("false",),
+    "rehearsal": ("false",),
+}
+# Outputs of one thing, by those that have all of its kind.
+OF_ONE = {
+    "ids": "id",
+    "version-codes": "version-code",
+    "download-urls": "download-url",
+}
 OMITTED = (
     "\n\nSome of this page was left out to stay within the size limit; see the log and "
     "`uploader-results.json`."
@@ -122,16 +137,27 @@ class _Page:
         for section in report.sections:
             yield from self._section(section)
         yield self._bullets(report.warnings, "⚠️")
-        yield timeline(report.files, self._escaper.redactor)
+        yield self._timeline()
         yield self._outputs()
         yield self._digests()
 
+    def _timeline(self) -> str:
+        """When which bytes travelled; folded where every file arrived."""
+        files = self._report.files
+        chart = timeline(files, self._escaper.redactor)
+        if not chart:
+            return ""
+        if any(file.error for file in files):
+            return f"### Timeline\n\n{chart}"
+        return details("Timeline", chart)
+
     def _outputs(self) -> str:
-        """The outputs that have a value, folded."""
+        """The outputs that say something, folded."""
         escaper = self._escaper
+        outputs = self._report.outputs
         rows = []
-        for name, value in self._report.outputs.items():
-            if value and name not in IN_TABLES:
+        for name, value in outputs.items():
+            if _says_something(name, outputs):
                 row = (escaper.code(name), escaper.code(value))
                 rows.append(row)
         table = self._table(["Output", "Value"], rows, "outputs")
@@ -344,6 +370,14 @@ class _Page:
         if more > 0:
             lines.append(f"- and {more} more")
         return "\n".join(lines)
+
+
+def _says_something(name: str, outputs: Mapping[str, str]) -> bool:
+    """Whether an output has a value that is not the usual one, nor on the page already."""
+    value = outputs[name]
+    if not value or name in IN_TABLES or value in USUAL.get(name, ()):
+        return False
+    return value != outputs.get(OF_ONE.get(name, ""))
 
 
 def _size(file: FileResult) -> str:
