@@ -38,8 +38,8 @@ ICON = "listing/en-US/images/icon.png"
 
 
 def test_shares_are_bars_of_versions() -> None:
-    """One bar for each track, in which every version that has users can be seen; a halted version
-    has none to come.
+    """One bar for each track, in which every version that has users can be seen. Beside a halted
+    version, which nobody else gets, the completed one has the shade that it had during the rollout.
     """
     rollout = (VersionShare("1.4.2 (42)", 0.01), VersionShare("1.4.1 (41)", 0.99))
     halted = (VersionShare("42", 0.0), VersionShare("41", 1.0))
@@ -50,8 +50,14 @@ def test_shares_are_bars_of_versions() -> None:
         )
     )
     assert shares(facts, PLAIN).split("\n\n") == [
-        f"**production:** `▓{'░' * 19}` ▓ 1.4.2 (42) 1&#160;% · ░ 1.4.1 (41) 99&#160;%",
-        f"**beta:** `{'▓' * 20}` ▓ 41 100&#160;% · 42 halted",
+        (
+            f"**production, now:** `▓{'░' * 19}` "
+            "▓ 1.4.2 (42) 1&#160;% · ░ 1.4.1 (41) 99&#160;%"
+        ),
+        (
+            f"**beta, now:** `{'░' * 20}` ░ 41 100&#160;% · "
+            "42 halted: who has it keeps it, and nobody else gets it"
+        ),
     ]
 
 
@@ -65,10 +71,10 @@ def test_bar_of_three_versions_has_three_shades() -> None:
     track = TrackFacts("beta", "", "", "", tuple(parts))
     bar = f"▓{'▒' * 10}{'░' * 9}"
     told = "▓ 43 0.1&#160;% · ▒ 42 50&#160;% · ░ 41 49.9&#160;%"
-    assert shares(ReleaseFacts((track,)), PLAIN) == f"**beta:** `{bar}` {told}"
+    assert shares(ReleaseFacts((track,)), PLAIN) == f"**beta, now:** `{bar}` {told}"
     four = TrackFacts("beta", "", "", "", (VersionShare("44", 0.25), *parts))
     assert shares(ReleaseFacts((four,)), PLAIN).startswith(
-        "**beta:** 44 25&#160;% · 43 0.1"
+        "**beta, now:** 44 25&#160;% · 43 0.1"
     )
 
 

@@ -364,6 +364,31 @@ def test_heading_says_what_became_of_the_release() -> None:
     assert "\n\nIt goes from 5 % to 10 %.\n\n" in text
 
 
+def test_what_a_heading_leaves_out_is_a_note_with_the_pages_to_look_at() -> None:
+    """Nothing in it is said twice; of a release that failed the pages stand beside the code."""
+    vitals, releases = "Android vitals", "Latest releases and bundles"
+    console = "https://play.google.com/console/developers/app"
+    links = {
+        vitals: f"[{vitals} in the Play Console](<{console}/vitals/metrics/overview>)",
+        releases: f"[{releases} in the Play Console](<{console}/releases/overview>)",
+    }
+    text = "1.4.2 (42) stays at 5 %: too few users"
+    held = Heading(text, "held", "Too few users have this release", (vitals,))
+    told = page(headline=f"com.example.app on beta: {text}.", heading=held)
+    assert (
+        f"## ⏸️ {text}\n\nTarget: `play`\n\n"
+        f"> [!NOTE]\n> Too few users have this release.\n>\n> {links[vitals]}\n" in told
+    )
+    without_why = Heading(text, "held", pages=(vitals,))
+    told = page(headline=f"com.example.app on beta: {text}.", heading=without_why)
+    assert f"> [!NOTE]\n> {links[vitals]}\n" in told
+    halted = Heading("1.4.2 (42) halted at 5 %", "halted", pages=(vitals, releases))
+    trouble = ReleaseTrouble("It is halted.", code="rollout-halted")
+    told = page(outcome="failed", error=trouble, heading=halted)
+    assert f"`rollout-halted` · {links[vitals]} · {links[releases]}\n" in told
+    assert "[!NOTE]" not in told
+
+
 def test_heading_of_a_dry_run_says_what_would_be() -> None:
     """Nobody takes it for a release: the words that nothing was published are large below it."""
     text = page(
@@ -478,9 +503,8 @@ def test_nothing_is_cut_that_stands_nowhere_else() -> None:
     address = f"Enable it by visiting https:{rest}"
     what = f"The rate is not known: {'the API has not been used. ' * 90}{address}"
     linked = f"[https&#58;{rest}](<https:{rest}>)"
-    assert linked in page(
-        headline=what, heading=Heading("1 stays at 5 %: not known", "held")
-    )
+    held = Heading("1 stays at 5 %: not known", "held", what)
+    assert linked in page(headline=f"{held.text}.", heading=held)
     assert linked in page(outcome="failed", error=ReleaseTrouble(what))
     assert linked in page(outcome="failed", error=ReleaseTrouble("Short.", hint=what))
     evil = "Go to https://console.developers.google.com.e.vil/ or https://play.google.com/store now"

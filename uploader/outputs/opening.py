@@ -8,6 +8,7 @@ it elsewhere.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from uploader.errors import ApiError, InputError, Interrupted, UploaderError
 from uploader.outputs.markdown import MAX_CELL, Escaper, alert, details, link
@@ -29,11 +30,12 @@ _APP_PAGES = "https://play.google.com/console/developers/app"
 # The pages of the Play Console that advice names. Their addresses need neither the number of the
 # developer nor that of the app: the Play Console asks which app is meant.
 _PAGES = {
+    "Android vitals": f"{_APP_PAGES}/vitals/metrics/overview",
     "App content": f"{_APP_PAGES}/app-content/summary",
+    "Latest releases and bundles": f"{_APP_PAGES}/releases/overview",
     "Publishing overview": f"{_APP_PAGES}/publishing",
     "Users and permissions": "https://play.google.com/console/developers/users-and-permissions",
 }
-_VITALS = f"{_APP_PAGES}/vitals/metrics/overview"
 
 
 def opening(report: Report, escaper: Escaper) -> str:
@@ -148,15 +150,26 @@ def advice(report: Report, escaper: Escaper) -> list[str]:
     more = _more_than_heading(report)
     if report.todo:
         todo = f"**What to do:** {escaper.prose(report.todo)}"
-        pages = _console_pages(report.todo)
-        blocks.append(alert("IMPORTANT", [todo, *pages]))
-    is_held = report.heading is not None and report.heading.mark == "held"
-    if is_held:
-        vitals = link("Android vitals in the Play Console", _VITALS)
-        blocks.append(alert("NOTE", [escaper.prose(more), vitals]))
-    elif more:
+        links = _links_to(_pages_in(report.todo))
+        blocks.append(alert("IMPORTANT", [todo, *links]))
+    if more:
         blocks.append(escaper.prose(more))
+    if report.heading:
+        blocks.append(_note(report.heading, escaper))
     return blocks
+
+
+def _note(heading: Heading, escaper: Escaper) -> str:
+    """Why something is as the heading says, and where to look; empty where there is nothing to add
+    to it.
+    """
+    paragraphs = []
+    if heading.why:
+        paragraphs.append(escaper.prose(sentence(heading.why)))
+    links = _links_to(heading.pages)
+    if links:
+        paragraphs.append(" · ".join(links))
+    return alert("NOTE", paragraphs)
 
 
 def _more_than_heading(report: Report) -> str:
@@ -185,7 +198,10 @@ def _of_failure(report: Report, error: UploaderError, escaper: Escaper) -> list[
         address += f"#{error.code}"
     code = link(f"`{error.code}`", address)
     links = [f"**Failure:** {code}"]
-    links += _console_pages(f"{error.hint} {error.cause}")
+    pages = list(_pages_in(f"{error.hint} {error.cause}"))
+    if report.heading:
+        pages += report.heading.pages
+    links += _links_to(pages)
     paragraphs.append(" · ".join(links))
     kind = "CAUTION"
     if isinstance(error, Interrupted):  # nobody has done anything wrong
@@ -226,11 +242,15 @@ def _paragraph(label: str, words: str, escaper: Escaper) -> str:
     return f"**{label}:** {shown}"
 
 
-def _console_pages(words: str) -> list[str]:
-    """A link to each page of the Play Console that is named."""
+def _pages_in(words: str) -> list[str]:
+    """The pages of the Play Console that are named in a text."""
+    return [name for name in _PAGES if name in words]
+
+
+def _links_to(pages: Iterable[str]) -> list[str]:
+    """A link to each of these pages of the Play Console, once."""
     links = []
-    for name, address in _PAGES.items():
-        if name in words:
-            label = f"{name} in the Play Console"
-            links.append(link(label, address))
+    for name in dict.fromkeys(pages):
+        label = f"{name} in the Play Console"
+        links.append(link(label, _PAGES[name]))
     return links

@@ -22,6 +22,8 @@ MAX_LANGUAGES = 5  # whose notes have a fold each; more are in one fold together
 MAX_PICTURES = 8  # of one place, before and after
 # How the parts of a bar are drawn, by their number; more have no bar.
 _SHADES = ("", "▓", "▓░", "▓▒░")
+# That of a completed version, which all users have but those of a staged or halted one.
+_SHADE_OF_OTHERS = "░"
 _HEIGHT = 40  # pixels of a thumbnail
 # Pixels that the thumbnails of a place need to stand beside one another. A column can't be given a
 # width in Markdown, so that its heading is made as wide.
@@ -50,7 +52,7 @@ def shares(facts: ReleaseFacts, escaper: Escaper) -> str:
     """Which version how many users are offered, or would be, a bar for each track:
     `▓░░░░` ▓ 42 5 % · ░ 41 95 %.
     """
-    when = ""
+    when = ", now"
     if facts.planned:
         when = ", planned"
     elif facts.in_review:
@@ -76,10 +78,14 @@ def _versions(offered: Sequence[VersionShare], escaper: Escaper) -> str:
             served.append(one.share)
             parts.append(f"{version} {100 * one.share:.4g}&#160;%")
         else:
-            halted.append(f"{version} halted")
+            halted.append(
+                f"{version} halted: who has it keeps it, and nobody else gets it"
+            )
     if not served or len(served) >= len(_SHADES):
         return " · ".join(parts + halted)
     shades = _SHADES[len(served)]
+    if halted and len(served) == 1:
+        shades = _SHADE_OF_OTHERS
     for place, shade in enumerate(shades):
         parts[place] = f"{shade} {parts[place]}"
     bar = shared_bar(served, shades)

@@ -130,8 +130,9 @@ class _Page:
         links = [self._escaper.link(label, url) for label, url in report.links]
         yield " · ".join(links)
         facts = [section.facts for section in report.sections if section.facts]
-        # Of several apps the table of them has it.
-        if len(facts) == 1:
+        # Of several apps the table of them has it. Shares that a failed run only planned would be
+        # taken for what users have, or for how much of a file was sent.
+        if len(facts) == 1 and not (report.outcome == "failed" and facts[0].planned):
             yield shares(facts[0], self._escaper)
         yield self._sent()
         for section in report.sections:

@@ -246,11 +246,15 @@ class Section:
 class Heading:
     """What became of a release, or would in a dry run, in one line without a full stop.
 
-    `mark` says at a glance how that is: `attention` is for what is left to a person.
+    `mark` says at a glance how that is: `attention` is for what is left to a person. `why` is the
+    reason in full, where the text has it in a few words. `pages` are the pages of the Play Console
+    that one needs next, as it calls them.
     """
 
     text: str
     mark: Literal["done", "held", "halted", "attention"] = "done"
+    why: str = ""
+    pages: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -130,9 +130,19 @@ SITUATIONS: dict[str, tuple[str, list[Measurement], str, str]] = {
         "",
     ),
     "bad before the period": (CRASH, [day(2, 9, 5000), day(0, 0.4, 5000)], "pass", ""),
-    "only before the period": (CRASH, [day(2, 0.4, 5000)], "hold", "not measured"),
+    "only before the period": (
+        CRASH,
+        [day(2, 0.4, 5000)],
+        "hold",
+        "too few users have this release to measure",
+    ),
     "not measured at all": (CRASH, [], "hold", "too few users have this release"),
-    "only others are measured": (CRASH, [old(0.4)], "hold", "not measured"),
+    "only others are measured": (
+        CRASH,
+        [old(0.4)],
+        "hold",
+        "too few users have this release to measure",
+    ),
     "only others are bad": (CRASH, [old(9), day(0, 0.4, 5000)], "pass", ""),
     "two versions, both good": (
         CRASH,
@@ -322,6 +332,34 @@ def test_each_situation_has_its_ruling_and_its_reason(name: str) -> None:
 def test_reasons_in_a_few_words(text: str, rows: list[Measurement], brief: str) -> None:
     """For the heading of the summary: of several limits that were passed the lowest."""
     assert judged(text, rows).brief == brief
+
+
+@pytest.mark.parametrize(
+    ("text", "rows", "why"),
+    [
+        (
+            f"{CRASH}, {TIMES}, {ANR}",
+            [],
+            (
+                "too few users have this release to measure its user-perceived crash rate and "
+                "user-perceived ANR rate"
+            ),
+        ),
+        (
+            f"{CRASH}, {ANR}",
+            [day(0, 0.4, 40)],
+            (
+                "at most 40 users a day had this release, and 100 are needed to judge its "
+                "user-perceived crash rate and user-perceived ANR rate"
+            ),
+        ),
+    ],
+    ids=["not-measured", "too-few"],
+)
+def test_one_reason_for_several_metrics_is_said_once(
+    text: str, rows: list[Measurement], why: str
+) -> None:
+    assert judged(text, rows).why == why
 
 
 @pytest.mark.parametrize(

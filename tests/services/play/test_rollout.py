@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.fake_play import refused, release
+from tests.support.fake_play import PACKAGE, refused, release
 from tests.support.play_driver import Killed
 from tests.support.rollout_console import (
     CRASHES,
@@ -209,6 +209,35 @@ def test_a_gate_that_may_not_see_the_rates_is_said_not_to_work() -> None:
     assert outcome.heading.text == (
         "v43 (42) stays at 5 %: the gate is not working: the account lacks a permission"
     )
+    assert outcome.headline == f"{PACKAGE} on production: {outcome.heading.text}."
+    assert outcome.heading.why.startswith("The gate is not working: the Reporting API")
+
+
+@pytest.mark.parametrize(
+    ("state", "why", "page"),
+    [
+        (
+            "PUBLISHED",
+            "Too few users have this release to measure its user-perceived crash rate",
+            "Android vitals",
+        ),
+        ("IN_REVIEW", "", "Publishing overview"),
+    ],
+)
+def test_why_a_release_stays_is_said_once(state: str, why: str, page: str) -> None:
+    """In full as a warning; the heading and the last line have it in a few words, and the summary
+    has below the heading what it leaves out, and where to look.
+    """
+    play = rolling(0.05)
+    play.rates, play.reviews = {}, {"42": state}
+    engine = RolloutEngine(play)
+    outcome = engine.look(rollout_job(above=CRASHES))
+    heading = outcome.heading
+    assert heading is not None
+    assert outcome.headline == f"{PACKAGE} on production: {heading.text}."
+    assert (heading.why, heading.pages) == (why, (page,))
+    (warning,) = engine.warnings
+    assert warning.startswith("42 stays at 5 %: ")
 
 
 def test_a_halt_that_a_later_release_made_past_is_over() -> None:

@@ -153,6 +153,7 @@ class Judgement:
     """What follows for the rollout, the reasons, and every finding.
 
     `briefs` are the reasons in a few words. `deciding` are the findings that led to the ruling.
+    `unjudged` is why no day could be judged, with `{rates}` where the names of the metrics belong.
     """
 
     ruling: Ruling
@@ -160,6 +161,7 @@ class Judgement:
     judged: tuple[Judged, ...] = ()
     briefs: tuple[str, ...] = ()
     deciding: tuple[Judged, ...] = ()
+    unjudged: str = ""
 
     @property
     def why(self) -> str:
@@ -409,11 +411,11 @@ def judge(
     for limit in gate.limits:
         measured = found[limit.metric]
         judgements.append(_judge(gate, limit, now, measured, versions, completed))
-    return _combined(judgements)
+    return _combined(gate.limits, judgements)
 
 
-def _combined(judgements: Sequence[Judgement]) -> Judgement:
-    """Return the strictest of the judgements under each limit, with the findings of all.
+def _combined(limits: Sequence[Limit], judgements: Sequence[Judgement]) -> Judgement:
+    """Return the strictest of the judgements, one under each limit, with the findings of all.
 
     Its reasons are those of the judgements that are as strict.
     """
@@ -422,12 +424,20 @@ def _combined(judgements: Sequence[Judgement]) -> Judgement:
     briefs: list[str] = []
     judged: list[Judged] = []
     deciding: list[Judged] = []
-    for judgement in judgements:
+    unjudged: dict[str, list[str]] = {}
+    for limit, judgement in zip(limits, judgements, strict=True):
         judged += judgement.judged
-        if judgement.ruling == ruling:
-            other_reasons += judgement.reasons
-            briefs += judgement.briefs
-            deciding += judgement.deciding
+        if judgement.ruling != ruling:
+            continue
+        other_reasons += judgement.reasons
+        briefs += judgement.briefs
+        deciding += judgement.deciding
+        if judgement.unjudged:
+            metrics = unjudged.setdefault(judgement.unjudged, [])
+            metrics.append(NAMES[limit.metric])
+    for why, metrics in unjudged.items():
+        rates = " and ".join(dict.fromkeys(metrics))
+        other_reasons.append(why.format(rates=rates))
     reasons = list(_reasons(deciding, ruling))
     reasons += other_reasons
     return Judgement(
@@ -502,7 +512,7 @@ def _judge(
     if held:
         return held
     judged = _judge_days(gate, limit, end, measurements, codes, baseline)
-    return _ruling(judged, gate.min_users, NAMES[metric])
+    return _ruling(judged, gate.min_users)
 
 
 def _judge_days(
@@ -637,10 +647,8 @@ def _finding(row: Measurement, bound: float, surely: float) -> Finding:
     return "above"
 
 
-def _ruling(judged: tuple[Judged, ...], min_users: int, name: str) -> Judgement:
-    """Return what follows for the rollout from all days under one limit, and why; `name` is that of
-    the metric.
-    """
+def _ruling(judged: tuple[Judged, ...], min_users: int) -> Judgement:
+    """Return what follows for the rollout from all days under one limit, and why."""
     surely_above = _with_finding(judged, "surely above")
     if surely_above:
         # The reason has the worst day alone; the table has the others.
@@ -652,8 +660,8 @@ def _ruling(judged: tuple[Judged, ...], min_users: int, name: str) -> Judgement:
         return Judgement("hold", judged=judged, deciding=tuple(above))
     if newest:
         return Judgement("pass", (), judged)
-    reason, brief = _why_not_judged(judged, min_users, name)
-    return replace(_hold(reason, brief), judged=judged)
+    unjudged, brief = _why_not_judged(judged, min_users)
+    return Judgement("hold", judged=judged, briefs=(brief,), unjudged=unjudged)
 
 
 def _lower_bound(judged: Judged) -> float:
@@ -676,24 +684,24 @@ def _newest(judged: tuple[Judged, ...]) -> list[Judged]:
     return [day for day in days if day.row.day == newest[day.row.code]]
 
 
-def _why_not_judged(
-    judged: tuple[Judged, ...], min_users: int, name: str
-) -> tuple[str, str]:
-    """Return why no day of any version could be judged, in a sentence and in a few words."""
+def _why_not_judged(judged: tuple[Judged, ...], min_users: int) -> tuple[str, str]:
+    """Return why no day of any version could be judged, in words with `{rates}` where the names of
+    the metrics belong, and in a few.
+    """
     if not judged:
-        reason = f"the {name} was not measured: too few users have this release."
+        reason = "too few users have this release to measure its {rates}"
         return reason, "too few users"
     most = 0
     for day in judged:
         if day.finding == "nothing to compare with":
             reason = (
-                f"there is no completed release whose {name} it could be compared with."
+                "there is no completed release whose {rates} it could be compared with"
             )
             return reason, "no completed release to compare it with"
         most = max(most, day.row.users)
     reason = (
-        f"the {name} was measured among at most {most:,} users a day, and "
-        f"{min_users:,} are needed."
+        f"at most {most:,} users a day had this release, and {min_users:,} are needed to "
+        "judge its {rates}"
     )
     return reason, f"too few users ({most:,} of {min_users:,})"
 

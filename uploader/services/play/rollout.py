@@ -71,6 +71,10 @@ from uploader.services.play.summary_facts import PLANNED, section
 from uploader.services.play.tracks import current_releases
 from uploader.text import capitalised
 
+# pages of the Play Console, as it calls them
+VITALS = "Android vitals"
+RELEASES = "Latest releases and bundles"
+PUBLISHING = "Publishing overview"
 # They end the work that they reach, and say nothing about it.
 _SIGNALS = (Interrupted, Stopped)
 Kind = Literal["stepped", "completed", "held", "halted", "nothing"]
@@ -97,7 +101,8 @@ class Decision:
     error does. `made` is the release that is live by a commit of this job whose response was lost.
     `in_doubt` says that the release has gone further since, so it is not known whether that commit
     happened. `brief` is `why` in a few words, for a heading that names the release before them.
-    `by_hand` says that a person has to send the step for review.
+    `by_hand` says that a person has to send the step for review. `pages` are the pages of the Play
+    Console that one needs next.
     """
 
     kind: Kind
@@ -108,6 +113,7 @@ class Decision:
     in_doubt: bool = False
     brief: str = ""
     by_hand: bool = False
+    pages: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -326,7 +332,12 @@ def decide(
     if judgement.ruling == "halt" and job.gate.halts:
         halted = release.with_status("halted")
         return Decision(
-            "halted", judgement.why, halted, trouble="halted", brief=judgement.brief
+            "halted",
+            judgement.why,
+            halted,
+            trouble="halted",
+            brief=judgement.brief,
+            pages=(VITALS, RELEASES),
         )
     held_by_review = _decide_by_review(release, state)
     if held_by_review:
@@ -334,20 +345,16 @@ def decide(
     if judgement.ruling != "pass" and job.gate.halts:
         return _hold_by_gate(release, judgement)
     if release.user_fraction is None:
-        why = f"Google Play does not say how many users {_version(release)} is for"
         brief = "Google Play does not say how many users it is for"
-        return Decision("held", why, brief=brief)
+        why = f"{_stays(release)}: {brief}"
+        return Decision("held", why, brief=brief, pages=(RELEASES,))
     return _decide_next_step(job, release, release.user_fraction)
 
 
 def _hold_by_gate(release: Release, judgement: gate.Judgement) -> Decision:
     """Hold a release that the gate does not let pass."""
-    name = release_words.named(release)
-    share = release_words.share(release)
-    stays = f"{name} stays as it is"
-    if share:
-        stays = f"{name} stays at {share}"
-    return Decision("held", f"{stays}: {judgement.why}", brief=judgement.brief)
+    why = f"{_stays(release)}: {judgement.why}"
+    return Decision("held", why, brief=judgement.brief, pages=(VITALS,))
 
 
 def _decide_without_rollout(live: Releases) -> Decision:
@@ -359,22 +366,28 @@ def _decide_without_rollout(live: Releases) -> Decision:
         latest = max(latest, release.highest_version_code)
     for release in having_status(live, "halted"):
         if release.highest_version_code > latest:
-            return Decision("halted", _version(release), trouble="halted")
+            return Decision(
+                "halted",
+                _version(release),
+                trouble="halted",
+                pages=(VITALS, RELEASES),
+            )
     return Decision("nothing", "nothing is in progress")
 
 
 def _decide_by_review(release: Release, state: str | None) -> Decision | None:
     """Hold a release that is not published yet; return None for one that is."""
-    name = _version(release)
     if state == review.PUBLISHED:
         return None
     if state == review.REJECTED:
-        why = f"the review rejected {name}"
+        why = f"the review rejected {_version(release)}"
         return Decision("held", why, trouble="rejected", brief="the review rejected it")
     words = "of unknown state"
     if state is not None:
         words = review.words(state)
-    return Decision("held", f"{name} is {words}", brief=f"it is {words}")
+    brief = f"it is {words}"
+    why = f"{_stays(release)}: {brief}"
+    return Decision("held", why, brief=brief, pages=(PUBLISHING,))
 
 
 def _decide_next_step(job: RolloutJob, release: Release, share: float) -> Decision:
@@ -397,10 +410,20 @@ def _decide_next_step(job: RolloutJob, release: Release, share: float) -> Decisi
             "is limited to some countries, and completing it would release it in all countries: "
             "that is left to you"
         )
+        why = f"{_version(release)} {what}: {CONSOLE}"
         brief = "it is limited to some countries"
-        return Decision("held", f"{_version(release)} {what}: {CONSOLE}", brief=brief)
+        return Decision("held", why, brief=brief, pages=(RELEASES,))
     done = release.without_user_fraction().with_status("completed")
     return Decision("completed", f"{name} goes from {before} to all users", done)
+
+
+def _stays(release: Release) -> str:
+    """Return that a release stays with the users that it has: `1.4.2 (42) stays at 5 %`."""
+    name = release_words.named(release)
+    share = release_words.share(release)
+    if share:
+        return f"{name} stays at {share}"
+    return f"{name} stays as it is"
 
 
 def _share_of_all(release: Release) -> float:
@@ -738,7 +761,11 @@ class Rollout:
         if rollout:
             codes = rollout.version_codes
         self._publish(live, codes, state, decision)
-        headline = f"{self._job.package} on {self._track}: {decision.why}."
+        heading = _heading(self._job, decision, rollout)
+        told = decision.why
+        if decision.kind == "held":
+            told = heading.text  # a warning has said all of it
+        headline = f"{self._job.package} on {self._track}: {told}."
         if self._job.dry_run:
             tables = [section(PLANNED, changes)]
         else:
@@ -746,7 +773,6 @@ class Rollout:
         measured = gate.section(judgement.judged)
         if measured.rows:
             tables.append(measured)
-        heading = _heading(self._job, decision, rollout)
         trouble = _trouble(self._rollout, decision)
         return Outcome(
             headline, sections=tuple(tables), trouble=trouble, heading=heading
@@ -798,7 +824,9 @@ def _heading(job: ReleaseJob, decision: Decision, release: Release | None) -> He
     """Return what became of the release in one line; `release` is the one that the run found."""
     track = job.tracks[0]
     if release is None and decision.kind == "halted":
-        return Heading(f"{decision.why} is halted on {track}", "halted")
+        return Heading(
+            f"{decision.why} is halted on {track}", "halted", pages=decision.pages
+        )
     if release is None:
         return Heading(f"{capitalised(decision.why)} on {track}")
     if decision.kind == "nothing":
@@ -821,7 +849,24 @@ def _heading(job: ReleaseJob, decision: Decision, release: Release | None) -> He
     if share:
         place = f"at {share}"
     reason = decision.brief or decision.why
-    return Heading(f"{name} {verb} {place}: {reason}", mark=decision.kind)
+    return Heading(
+        f"{name} {verb} {place}: {reason}",
+        decision.kind,
+        _why_held(decision, release),
+        decision.pages,
+    )
+
+
+def _why_held(decision: Decision, release: Release) -> str:
+    """Return why a release is held, in full; empty where that is all said in brief, or by the error
+    that ends the run.
+    """
+    if decision.kind != "held" or decision.trouble or not decision.brief:
+        return ""
+    why = decision.why.removeprefix(f"{_stays(release)}: ")
+    if why == decision.brief:
+        return ""
+    return capitalised(why)
 
 
 def _as_sentence(why: str, release: Release | None) -> str:
