@@ -148,7 +148,7 @@ class Problem:
     """One mistake in the inputs: which input, what is wrong with what was given, what is accepted.
 
     `covers` are the inputs that a foreign or misspelt name was given for: that they are missing is
-    no second mistake. `code` is that of the error, where it is known by one of its own.
+    no second mistake. `code` is that of the error if it is known by one of its own.
     """
 
     name: str

@@ -57,7 +57,7 @@ class FileResult:
     what was sent more than once; `attempts` counts requests with a body; `resumed_from` is the
     offset at which a session of an earlier run was continued, None otherwise; `reused` says that
     the service had the file already. `seconds` is wall time. `certificate_sha256` is that of an
-    artifact's signer and `version` its name and code, where it was looked at.
+    artifact's signer and `version` its name and code if it was looked at.
     """
 
     path: str
@@ -125,7 +125,7 @@ class RunRecord:
             self.results[place] = result
 
     def _has_succeeded(self, result: FileResult) -> bool:
-        """Whether there is a result without an error for the same content of the same file."""
+        """Return whether the same content of the same file has a result without an error."""
         for other in self.results:
             is_same = other.path == result.path and other.sha256 == result.sha256
             if is_same and not other.error:

@@ -46,8 +46,8 @@ ADVICE: Final[Mapping[str, tuple[str, str]]] = {
 
 
 def retry_after(response: Result, wall_clock: float) -> float | None:
-    """Seconds that the server asks us to wait (RFC 9110, section 10.2.3), at most five minutes;
-    None for nonsense.
+    """Return the seconds that the server asks us to wait (RFC 9110, section 10.2.3), at most five
+    minutes; None for nonsense.
 
     `wall_clock` is the time in seconds since the epoch, needed for the date form. Read on 429 and
     503 alone.
@@ -68,8 +68,8 @@ def retry_after(response: Result, wall_clock: float) -> float | None:
 
 
 def backoff(attempt: int, fraction: float) -> float:
-    """Seconds to wait before retry number `attempt` (0, 1, 2, …); `fraction` is random in [0,
-    1).
+    """Return the seconds to wait before retry number `attempt` (0, 1, 2, …); `fraction` is random
+    in [0, 1).
     """
     power_of_two = math.ldexp(1.0, min(attempt, 16))
     jitter = math.floor(fraction * 1001) / 1000
@@ -125,8 +125,8 @@ class RetryPolicy:
     def retrier(
         self, report: Report, what: str = "", seconds: float | None = None
     ) -> Retrier:
-        """The waits of an operation that begins now, each reported to `report`; `what` names it
-        when they are spent, and after `seconds` no other is allowed.
+        """Return the waits of an operation that begins now, each reported to `report`; `what` names
+        it when they are spent, and after `seconds` no other is allowed.
         """
         now = self.clock.monotonic()
         if self._deadline is None:
@@ -143,8 +143,8 @@ class RetryPolicy:
         report: Callable[[str], None],
         first: float = FIRST_POLL,
     ) -> bool:
-        """Sleeps until the next look at something that takes its time; False where none is left
-        until `end`.
+        """Sleep until the next look at something that takes its time; False if none is left until
+        `end`.
 
         The pause number 1 takes `first` seconds, each one after it twice the last, up to 40 times
         the first. `end` is on the monotonic clock. Raises `Interrupted`.
@@ -159,9 +159,9 @@ class RetryPolicy:
         return True
 
     def sleep(self, seconds: float) -> None:
-        """The one place where a run waits.
+        """Wait. This is the only place where a run does.
 
-        Raises `Interrupted` when it is cancelled, and `Stopped` where something that was begun
+        Raises `Interrupted` when it is cancelled, and `Stopped` if something that was begun
         together with what waits has failed.
         """
         while tasks.in_group() and seconds > 1.0:
@@ -199,7 +199,7 @@ class Retrier:
         self.retries = 0
 
     def progressed(self) -> None:
-        """The server advanced: everything may be tried as often as at the start."""
+        """Note that the server advanced: everything may be tried as often as at the start."""
         self._spent = 0
         self._renewed = False
 

@@ -231,7 +231,7 @@ class Run:
         self._reporter.error(error)
 
     def _is_done(self) -> bool:
-        """Whether nothing is held, and nothing is left to a person."""
+        """Return whether nothing is held, and nothing is left to a person."""
         if self._outcome is None or self._outcome.heading is None:
             return True
         return self._outcome.heading.mark == "done"
@@ -463,7 +463,7 @@ class Run:
         self, apps: Mapping[str, Any], in_review: int, outputs: Mapping[str, str]
     ) -> str:
         """Return how many of several apps are live or sent for review, and which one failed; empty
-        where none is, or all are. `apps` is the value of the output of that name.
+        if none is, or all are. `apps` is the value of the output of that name.
         """
         committed = sum(1 for app in apps.values() if app["committed"])
         if committed in (0, len(apps)):

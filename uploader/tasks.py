@@ -46,7 +46,7 @@ _current: ContextVar[_Group | None] = ContextVar("group", default=None)
 
 
 def check() -> None:
-    """Raise Stopped where something that was begun together with this has failed."""
+    """Raise Stopped if something that was begun together with this has failed."""
     group = _current.get()
     if group is not None and group.failed:
         raise Stopped

@@ -324,7 +324,7 @@ def _account(info: Mapping[str, Any]) -> str:
 
 def _unwrap(value: str) -> str | None:
     """Return JSON as it is, or out of its base64 (standard or URL-safe, padded or not, on any
-    number of lines); None where the value is neither.
+    number of lines); None if the value is neither.
     """
     value = value.strip().lstrip("\ufeff")
     if value.startswith(("{", "[", '"')):
@@ -374,7 +374,7 @@ def _read(value: str, workspace: Path) -> _FileText:
 
 
 def _is_below(path: Path, workspace: Path) -> bool:
-    """Whether the file, or the link that the path names, is in the workspace."""
+    """Return whether the file, or the link that the path names, is in the workspace."""
     root = below(os.path.realpath(workspace))
     link = below(os.path.realpath(path.parent)) + path.name
     return link.startswith(root) or os.path.realpath(path).startswith(root)
@@ -492,7 +492,7 @@ def _wrong_urls(info: Mapping[str, Any], rules: Rules) -> Iterator[str]:
 
 
 def _wrong_url(name: str, url: str, rules: Rules) -> str:
-    """Return what is wrong with the URL in one field; empty where nothing is."""
+    """Return what is wrong with the URL in one field; empty if nothing is."""
     if name == "token_url":
         allowed = rules.token_url(url)
         problem = (
@@ -549,7 +549,7 @@ def _repair_key(text: str) -> tuple[str, str]:
 
 
 def _is_whole(der: bytes) -> bool:
-    """Whether a DER sequence is as long as it says (X.690, section 8.1.3)."""
+    """Return whether a DER sequence is as long as it says (X.690, section 8.1.3)."""
     if len(der) < 128 or der[0] != 0x30:
         return False
     octets = der[1] & 0x7F
@@ -579,7 +579,7 @@ def _secret_fields(info: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _whole(text: str, value: str) -> Iterator[str]:
-    """Yield the configuration as it was given, where that is the secret itself and not a path.
+    """Yield the configuration as it was given if that is the secret itself and not a path.
 
     JSON on several lines is left out: it would be masked line by line, lone braces among them.
     """

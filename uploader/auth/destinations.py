@@ -75,7 +75,7 @@ class Destinations:
         return cls(frozenset(map(_address, urls)), frozenset(map(_address, below)))
 
     def allow(self, url: str) -> bool:
-        """Whether a request may go to this URL."""
+        """Return whether a request may go to this URL."""
         place, path = _address(url)
         if place == NOWHERE or "#" in url:
             return False
@@ -106,20 +106,20 @@ class Rules:
     server: str = ""
 
     def local(self, url: str) -> bool:
-        """Whether the URL and the endpoint are both on this machine, where emulators and tests
-        are.
+        """Return whether the URL and the endpoint are both on this machine, where emulators and
+        tests are.
         """
         return on_loopback(url) and on_loopback(self.endpoint)
 
     def token_url(self, url: str) -> bool:
-        """Whether Google's security token service exchanges tokens there."""
+        """Return whether Google's security token service exchanges tokens there."""
         if self.local(url):
             return True
         return is_google_service(url, "sts") and _has_path(url, TOKEN_PATHS)
 
     def token_uri(self, url: str) -> bool:
-        """Whether Google's OAuth service, or a host that stands in for Google, hands out tokens
-        there.
+        """Return whether Google's OAuth service, or a host that stands in for Google, hands out
+        tokens there.
         """
         if self.local(url) or url in TOKEN_URIS:
             return True
@@ -133,13 +133,15 @@ class Rules:
         )
 
     def impersonation(self, url: str) -> bool:
-        """Whether the IAM credentials API hands out a service account's tokens there."""
+        """Return whether the IAM credentials API hands out a service account's tokens there."""
         if not principal(url):
             return False
         return self.local(url) or is_google_service(url, "iamcredentials")
 
     def identity(self, url: str) -> bool:
-        """Whether a CI system, or the machine's own cloud, hands out an identity token there."""
+        """Return whether a CI system, or the machine's own cloud, hands out an identity token
+        there.
+        """
         if "#" in url:
             return False
         if self.local(url) or is_github_oidc(url, self.server):
@@ -161,7 +163,7 @@ def principal(url: str) -> str:
 
 
 def _is_plain(url: str) -> bool:
-    """Whether the URL has a host and a path and nothing else."""
+    """Return whether the URL has a host and a path and nothing else."""
     return origin(url) != NOWHERE and "?" not in url and "#" not in url
 
 
@@ -198,7 +200,9 @@ def wrong_aws(source: Mapping[str, Any], rules: Rules) -> Iterator[str]:
 
 
 def _is_aws_sts(url: object) -> bool:
-    """Whether this is the security token service of AWS, in one region or with a place for it."""
+    """Return whether this is the security token service of AWS, in one region or with a place for
+    it.
+    """
     if not isinstance(url, str):
         return False
     match = _AWS_STS.fullmatch(url)

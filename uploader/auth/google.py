@@ -482,7 +482,7 @@ def application_default(
     scopes: Sequence[str], request: TokenRequest, inputs: LoginInputs
 ) -> Any:
     """Return a login by the metadata server, which is asked once and briefly. Raises
-    CredentialsError where there is none.
+    CredentialsError if there is none.
     """
     try:
         if inputs.platform.google_auth.get("NO_GCE_CHECK") != "true":
@@ -586,8 +586,8 @@ class Login:
 
     `account` is who acts, for people; `quota_project` what a user's calls are billed to, mostly
     empty. `report` hears of waits, `on_secret` of each secret before it can show up anywhere.
-    Raises InputError for a key that can't be read, CredentialsError where a keyless login has no
-    OIDC token; nothing is sent before the first `token()`.
+    Raises InputError for a key that can't be read, CredentialsError if a keyless login has no OIDC
+    token; nothing is sent before the first `token()`.
     """
 
     def __init__(

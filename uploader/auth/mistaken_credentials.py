@@ -97,7 +97,7 @@ def no_object(value: object) -> str:
 
 
 def _in_base64(text: str) -> str:
-    """Return what base64 has in it instead of JSON; empty where it is none."""
+    """Return what base64 has in it instead of JSON; empty if it is none."""
     try:
         content = base64.b64decode("".join(text.split()), validate=True)
     except ValueError:

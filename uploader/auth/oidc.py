@@ -103,8 +103,8 @@ class JobToken:
         self.facts = described(self._token)
 
     def _is_issuer(self, inputs: LoginInputs) -> bool:
-        """Whether the request for a token goes to the CI system, or stays on this machine as the
-        endpoint does.
+        """Return whether the request for a token goes to the CI system, or stays on this machine as
+        the endpoint does.
         """
         if on_loopback(self._url):
             return on_loopback(inputs.api_endpoint)
@@ -112,7 +112,7 @@ class JobToken:
 
     @property
     def url(self) -> str:
-        """The URL that is asked for the token; empty where the environment holds it."""
+        """The URL that is asked for the token; empty if the environment holds it."""
         return self._url
 
     def get_subject_token(

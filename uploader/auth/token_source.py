@@ -86,8 +86,8 @@ def wrong_source(
 
 
 def named_format(source: Mapping[str, Any]) -> str | None:
-    """Return the field of the JSON that holds the token, empty where the whole text is the token;
-    None for a format that is not supported.
+    """Return the field of the JSON that holds the token, empty if the whole text is the token; None
+    for a format that is not supported.
     """
     token_format = source.get("format")
     if token_format is None:
@@ -167,7 +167,7 @@ def _wrong_certificate(
 
 
 def _default_configuration(platform: Platform) -> tuple[str, str]:
-    """Return the configuration of a certificate that counts where a credential names none: the name
+    """Return the configuration of a certificate that counts if a credential names none: the name
     that people know it by, and its path.
     """
     for variable in CERTIFICATES:
@@ -199,7 +199,7 @@ def with_named_certificate(
 
 def _certificate_files(path: Path, access: Access) -> Iterator[tuple[str, object]]:
     """Yield the certificate and the key that a certificate configuration names, each with its
-    field; none where the configuration can't be read.
+    field; none if the configuration can't be read.
     """
     try:
         with access.open(path) as file:
@@ -229,7 +229,7 @@ class TokenFile:
         context: Any,  # noqa: ARG002  # google-auth's signature
         request: Any,  # noqa: ARG002  # the same
     ) -> str:
-        """Return the token as it is now. Raises CredentialsError where the file may not be read or
+        """Return the token as it is now. Raises CredentialsError if the file may not be read or
         holds none.
         """
         try:
@@ -252,7 +252,7 @@ class TokenFile:
         return token
 
     def _token_in(self, content: bytes) -> object:
-        """Return what stands at the token's place in the file, empty where there is nothing."""
+        """Return what stands at the token's place in the file, empty if there is nothing."""
         try:
             text = content.decode("utf-8").strip()
             if self._field:
@@ -272,7 +272,7 @@ class TokenFile:
 
 
 def _is_saml(text: str) -> bool:
-    """Whether the text is an assertion or a response of SAML 2.0, as XML or in base64."""
+    """Return whether the text is an assertion or a response of SAML 2.0, as XML or in base64."""
     try:
         xml = text if text.startswith("<") else decode(text).decode("utf-8")
     except ValueError:

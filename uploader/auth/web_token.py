@@ -27,7 +27,7 @@ _SHOWN = {
 
 
 def is_web_token(text: str) -> bool:
-    """Whether the text has the form of a token: its first part is an object that names the
+    """Return whether the text has the form of a token: its first part is an object that names the
     algorithm.
     """
     parts = _WEB_TOKEN.fullmatch(text)
@@ -36,8 +36,8 @@ def is_web_token(text: str) -> bool:
 
 def described(token: str) -> str:
     """Return what a provider's conditions are about as a sentence, such as the issuer, the
-    repository and whether the ref is protected, without anything else of the token; empty where it
-    has none of that.
+    repository and whether the ref is protected, without anything else of the token; empty if it has
+    none of that.
     """
     parts = _WEB_TOKEN.fullmatch(token)
     if not parts:
@@ -63,7 +63,7 @@ def decode(text: str) -> bytes:
 
 
 def _object(part: str) -> Mapping[str, Any]:
-    """Return the JSON object in a part of a token; empty where there is none."""
+    """Return the JSON object in a part of a token; empty if there is none."""
     try:
         value = json.loads(decode(part))
     except (ValueError, RecursionError):

@@ -58,8 +58,8 @@ class Artifact:
     inode, mtime, ctime), times in nanoseconds. Small generated content (a composed mail) is in
     `data` instead of a file. `access` is what the input that named the file may open. `digests` are
     those of its blocks once its content was checked, and then no other bytes can be read from it;
-    they are empty where only its identity was checked. `holder` keeps a file open that has no name
-    of its own.
+    they are empty if only its identity was checked. `holder` keeps a file open that has no name of
+    its own.
     """
 
     name: str
@@ -74,13 +74,13 @@ class Artifact:
 
     @property
     def path(self) -> Path:
-        """Return the location as a path."""
+        """The location as a path."""
         return Path(self.location)
 
     @property
     def certificate_sha256(self) -> str:
-        """Return the SHA-256 of the certificate that signed it, of several signers with commas;
-        empty before it was inspected.
+        """The SHA-256 of the certificate that signed it, of several signers with commas; empty
+        before it was inspected.
         """
         if self.manifest is None:
             return ""
@@ -88,7 +88,7 @@ class Artifact:
 
     @property
     def version(self) -> str:
-        """Return the version's name and code; empty before it was inspected."""
+        """The version's name and code; empty before it was inspected."""
         if self.manifest is None:
             return ""
         return self.manifest.version
@@ -477,7 +477,7 @@ def _take(name: str, workspace: Workspace, *, exact: bool) -> _File | None:
 
 
 def _narrower(pattern: str, taken: Sequence[str], refused: Sequence[str]) -> str:
-    """Return what to write instead of a pattern that matches refused files as well; empty where it
+    """Return what to write instead of a pattern that matches refused files as well; empty if it
     matches no others.
     """
     endings = sorted({Path(name).suffix for name in taken})

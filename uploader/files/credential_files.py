@@ -375,7 +375,7 @@ def _secrets(properties: dict[str, str], names: re.Pattern[str]) -> list[str]:
 
 
 def _properties(text: str) -> dict[str, str]:
-    """Read Java's properties, or a shell's variables; none where one line is something else.
+    """Read Java's properties, or a shell's variables; none if one line is something else.
 
     Between name and value is `=`, `:` or white space, and a letter may be written as a backslash,
     `u` and its number.
@@ -419,7 +419,7 @@ def _encoded(text: str, nested: int) -> str:
 
 
 def _decoded(part: str) -> bytes:
-    """Decode base64 in either alphabet, with or without padding; nothing where it can't be."""
+    """Decode base64 in either alphabet, with or without padding; nothing if it can't be."""
     plain = part.translate(str.maketrans("-_", "+/")).rstrip("=")
     rest = len(plain) % 4
     if rest == 1:

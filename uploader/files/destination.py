@@ -40,11 +40,11 @@ class Destination:
 
     @property
     def name(self) -> str:
-        """Return the path as messages show it."""
+        """The path as messages show it."""
         return printable(self.path)
 
     def check(self) -> None:
-        """Raise InputError where the file may not or can't be written, as far as that shows without
+        """Raise InputError if the file may not or can't be written, as far as that shows without
         writing.
         """
         with suppress(FileNotFoundError), self._folder(make=False) as folder:
@@ -66,8 +66,7 @@ class Destination:
     def writing(self) -> Iterator[NewFile]:
         """Make a new file beside it, which takes its name when it is kept, else it is removed.
 
-        Raises InputError as `check` does, UploaderError where the system does not let it be
-        written.
+        Raises InputError as `check` does, UploaderError if the system does not let it be written.
         """
         with self._named_errors(), self._folder(make=True) as folder:
             temporary = f".{self.leaf[:100]}.{os.urandom(8).hex()}"
@@ -80,7 +79,7 @@ class Destination:
                         os.unlink(temporary, dir_fd=folder)
 
     def write(self, data: bytes) -> bool:
-        """Make the file hold exactly these bytes. Returns False where it did already. Raises as
+        """Make the file hold exactly these bytes. Returns False if it did already. Raises as
         `writing` does.
         """
         if self.holds(hashlib.sha256(data).hexdigest()):
@@ -92,7 +91,7 @@ class Destination:
 
     def remove(self) -> None:
         """Remove the file, if it is there and `check` has nothing against it. Raises UploaderError
-        where the system does not let it be removed.
+        if the system does not let it be removed.
         """
         with (
             self._named_errors(),
@@ -108,13 +107,13 @@ class Destination:
 
     @property
     def leaf(self) -> str:
-        """Return its name in its folder."""
+        """Its name in its folder."""
         return Path(self.path).name
 
     @contextmanager
     def _folder(self, *, make: bool) -> Iterator[int]:
-        """Open the folder of the file. Raises InputError, and FileNotFoundError where the folder
-        does not exist and is not to be made.
+        """Open the folder of the file. Raises InputError, and FileNotFoundError if the folder does
+        not exist and is not to be made.
         """
         path = self.workspace.lexical(str(Path(self.path).parent))
         if self.leaf in ("", "..") or self.path.endswith("/"):
@@ -136,9 +135,7 @@ class Destination:
             os.close(folder)
 
     def check_kind(self, folder: int) -> None:
-        """Raise InputError where something in the open folder has the name and is no regular
-        file.
-        """
+        """Raise InputError if something in the open folder has the name and is no regular file."""
         try:
             status = os.stat(self.leaf, dir_fd=folder, follow_symlinks=False)
         except FileNotFoundError:
@@ -174,7 +171,7 @@ class NewFile:
     folder: int
 
     def write(self, data: bytes) -> None:
-        """Append bytes. Raises UploaderError where the system does not let them be written."""
+        """Append bytes. Raises UploaderError if the system does not let them be written."""
         with self.destination._named_errors():  # noqa: SLF001  # both classes write one file
             self.file.write(data)
 

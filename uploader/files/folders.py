@@ -21,7 +21,7 @@ def open_folder(start: str, path: str, *, make: bool, mode: int = _MODE) -> int:
     is followed.
 
     With `make` the folders that do not exist are made, the last one with this mode. Raises
-    NotAFolder, FileNotFoundError where something is missing and may not be made, and OSError.
+    NotAFolder, FileNotFoundError if something is missing and may not be made, and OSError.
     """
     names = [name for name in path.split("/") if name]
     folder = os.open(start, _FOLDER)

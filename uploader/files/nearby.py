@@ -39,7 +39,7 @@ class _Found:
 
 def files_nearby(pattern: str, root: Path, max_entries: int = MAX_ENTRIES) -> str:
     """Return what the workspace has in the place of a path or glob that matches nothing: a sentence
-    after a blank, empty where that is not known.
+    after a blank, empty if that is not known.
 
     `pattern` is relative to the root, or absolute.
     """

@@ -37,7 +37,7 @@ def open_spool(workspace: Workspace, what: str, max_size: int) -> Iterator[Spool
     """Make a file without a name, in the CI system's folder for temporary files if there is one.
 
     It takes at most `max_size` bytes of the disk; `what` says in errors what comes into it. Raises
-    UploaderError where it can't be made.
+    UploaderError if it can't be made.
     """
     folder = temporary_folder(workspace)
     try:
@@ -99,7 +99,7 @@ class Spool:
         return SpooledFile(self, name)
 
     def take_block(self) -> int:
-        """Return where a free block begins. Raises ProtocolError where the limit is reached."""
+        """Return where a free block begins. Raises ProtocolError if the limit is reached."""
         with self._lock:
             if self._free:
                 return self._free.pop()
@@ -141,8 +141,8 @@ class SpooledFile:
             raise
 
     def write(self, data: bytes) -> None:
-        """Append bytes. Raises ProtocolError where there are too many in the spool, UploaderError
-        where the system does not let them be written.
+        """Append bytes. Raises ProtocolError if there are too many in the spool, UploaderError if
+        the system does not let them be written.
         """
         left = memoryview(data)
         while left:

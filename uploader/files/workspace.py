@@ -121,7 +121,7 @@ class Workspace:
         bound.
 
         `named` means that the input names the file itself, not a folder or a pattern. Only then may
-        it be a credential, where that is allowed.
+        it be a credential if that is allowed.
         """
         if not named:
             rule = _CREDENTIAL_BY_PATTERN
@@ -177,14 +177,12 @@ class Workspace:
 
     @cached_property
     def real(self) -> str:
-        """Return the real path of the folder."""
+        """The real path of the folder."""
         return os.path.realpath(self.root)
 
     @cached_property
     def _secrets(self) -> frozenset[object]:
-        """Return the real paths and inodes of the credentials. The inode recognises a hard link,
-        too.
-        """
+        """The real paths and inodes of the credentials. The inode recognises a hard link, too."""
         secrets: set[object] = set()
         for path in self.credentials:
             # A text that is no path, or the path of no file, needs no protection.
@@ -212,7 +210,7 @@ class Workspace:
         return os.path.realpath(path)
 
     def inside(self, path: str) -> str | None:
-        """Return a path that `lexical` has returned, relative to the workspace, or None where it is
+        """Return a path that `lexical` has returned, relative to the workspace, or None if it is
         outside.
         """
         if not below(path).startswith(below(self.real)):
@@ -435,7 +433,7 @@ def path_hint(path: str, root: Path) -> str:
 
 def _existing(path: str, root: Path) -> str:
     """Return the first existing path that differs from this one in upper and lower case alone;
-    empty where there is none, or `**` would make the search endless.
+    empty if there is none, or `**` would make the search endless.
     """
     existing = Path("/" if path.startswith("/") else "")
     for segment in path.split("/"):

@@ -36,7 +36,7 @@ class AnswerClock:
             self._waiting += 1
 
     def stop(self) -> None:
-        """A request is answered, or its connection has broken."""
+        """Note that a request is answered, or its connection has broken."""
         with self._lock:
             self._waiting -= 1
             if not self._waiting:

@@ -12,8 +12,8 @@ sent again by itself, no cookie is parsed and no .netrc is read. Added to it are
   connection, over TLS as well;
 - whether all of the request was sent (`sent_whole`).
 
-Nothing is read while a body is sent. Where a server answers early and closes the connection,
-urllib3 reads its answer all the same if it is still there; else that is a broken connection.
+Nothing is read while a body is sent. If a server answers early and closes the connection, urllib3
+reads its answer all the same if it is still there; else that is a broken connection.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ class _Exchange:
     """One request under way: its body, as urllib3 takes it, and its hold on the connection.
 
     `sent_whole` is whether all of the body was handed to the system. `is_shut` is whether the
-    connection was ended from here. `timed_out` is what did not come in time, where it was the timer
+    connection was ended from here. `timed_out` is what did not come in time if it was the timer
     that ended it. `answer_is_partial` is whether some of the response was read and not all.
     """
 
@@ -292,7 +292,7 @@ def _read_response(raw: Any, request: Request, exchange: _Exchange) -> Response:
 
 
 def _says_where_it_ends(raw: Any, method: str) -> bool:
-    """Whether the body has a length or comes in chunks.
+    """Return whether the body has a length or comes in chunks.
 
     One that ends with the connection may have been cut.
     """
@@ -414,8 +414,8 @@ class _LimitedReader(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int | None:
-        """Raises `BrokenAnswer` where more is asked for than the limit allows, and where too little
-        comes.
+        """Read into a buffer. Raises `BrokenAnswer` if more is asked for than the limit allows, and
+        if too little comes.
         """
         # what has arrived by now could still take seconds to read
         if self._exchange.is_shut:

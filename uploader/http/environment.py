@@ -14,7 +14,7 @@ _PROXY_VARIABLES = ("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")
 
 
 def proxy_for(url: str) -> str:
-    """Return the URL of the proxy on the way to another URL; empty where there is none.
+    """Return the URL of the proxy on the way to another URL; empty if there is none.
 
     Raises `InputError` for a SOCKS proxy, which no other attempt could use either.
     """

@@ -77,8 +77,8 @@ class Response:
     sent_whole: bool = True
 
     def json(self) -> dict[str, Any] | None:
-        """The body as a JSON object; None when it is anything else (an HTML page of a proxy, a
-        list, broken text).
+        """Return the body as a JSON object; None when it is anything else (an HTML page of a proxy,
+        a list, broken text).
         """
         try:
             text = self.body.decode("utf-8-sig")

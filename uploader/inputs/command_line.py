@@ -92,7 +92,7 @@ Every input and output: {DOCS}/REFERENCE.md
 @dataclass(frozen=True, repr=False)
 class Arguments:
     """What was given on the command line: a text to show, the path of an env file, and the texts of
-    inputs by option. Where there is a text to show, nothing else counts.
+    inputs by option. If there is a text to show, nothing else counts.
     """
 
     show: Show = ""
@@ -101,11 +101,10 @@ class Arguments:
 
 
 def read_arguments(argv: Sequence[str], problems: Problems) -> Arguments:
-    """Reads the arguments of the command line; every mistake is added to the problems."""
+    """Read the arguments of the command line; every mistake is added to the problems."""
     if not argv:
-        return (
-            Arguments()
-        )  # the parser takes longer to make than all else of a job's inputs
+        # The parser takes longer to make than all else of a job's inputs.
+        return Arguments()
     if _is_call_of_shell(argv):
         problems.add("arguments", ENTRYPOINT, OPTIONS, covers=("target",))
         return Arguments()
@@ -140,14 +139,14 @@ def read_arguments(argv: Sequence[str], problems: Problems) -> Arguments:
 
 
 def _is_call_of_shell(argv: Sequence[str]) -> bool:
-    """Whether the arguments are those with which GitLab's runner starts a shell."""
+    """Return whether the arguments are those with which GitLab's runner starts a shell."""
     if not argv:
         return False
     return PurePath(argv[0]).name in ("sh", "bash") or "-c" in argv
 
 
 def _parser() -> argparse.ArgumentParser:
-    """Makes the parser; it takes each option without its value, and several times.
+    """Make the parser; it takes each option without its value, and several times.
 
     So all mistakes are told together.
     """
@@ -171,7 +170,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _words(uses: Iterable[str | list[str]]) -> list[str]:
-    """The words behind an option, of each time that it was used."""
+    """Return the words behind an option, of each time that it was used."""
     words: list[str] = []
     for use in uses:
         if isinstance(use, str):
@@ -182,7 +181,7 @@ def _words(uses: Iterable[str | list[str]]) -> list[str]:
 
 
 def _env_file(paths: Sequence[str], problems: Problems) -> str:
-    """The path of the env file, or nothing; it may be given once."""
+    """Return the path of the env file, or nothing; it may be given once."""
     if not paths:
         return ""
     if len(paths) > 1:
@@ -193,8 +192,8 @@ def _env_file(paths: Sequence[str], problems: Problems) -> str:
 
 
 def _is_misplaced(spec: InputSpec[Any], word: str) -> bool:
-    """Whether a file stands behind an option that takes none, as what comes last on a command line
-    often does.
+    """Return whether a file stands behind an option that takes none, as what comes last on a
+    command line often does.
     """
     if spec.is_switch:
         return not _is_value(spec, word) and _is_file(word)
@@ -204,7 +203,7 @@ def _is_misplaced(spec: InputSpec[Any], word: str) -> bool:
 
 
 def _is_value(spec: InputSpec[Any], word: str) -> bool:
-    """Whether the input takes the word."""
+    """Return whether the input takes the word."""
     try:
         spec.parser(word)
     except InvalidValue:
@@ -219,7 +218,7 @@ def _add(
     given: dict[str, str],
     problems: Problems,
 ) -> None:
-    """Adds one input with its value; lists add up, anything else is given once, a secret never."""
+    """Add one input with its value; lists add up, anything else is given once, a secret never."""
     accepted = OPTIONS
     if not spec.option_allowed:
         what = (
@@ -248,7 +247,7 @@ def _add(
 
 
 def _tell_strays(words: Iterable[str], files: list[str], problems: Problems) -> None:
-    """Adds a problem for what is neither an option nor the value of one.
+    """Add a problem for what is neither an option nor the value of one.
 
     It is repeated only where it can't be a part of a key. `files` are those that stand behind
     options which take none.
@@ -283,7 +282,7 @@ def _tell_strays(words: Iterable[str], files: list[str], problems: Problems) -> 
 
 
 def _unknown_option(name: str) -> Problem:
-    """What is said of an option that is not ours."""
+    """Return the problem with an option that is not ours."""
     problem = mistake(name, name.lstrip("-"), "option")
     if problem:
         return problem
@@ -295,14 +294,14 @@ def _unknown_option(name: str) -> Problem:
 
 
 def _is_file(word: str) -> bool:
-    """Whether a word is the name of a file, by its form or because there is one."""
+    """Return whether a word is the name of a file, by its form or because there is one."""
     if ARTIFACT.fullmatch(word):
         return True
     return os.path.exists(word)  # noqa: PTH110  # takes any text
 
 
 def text(show: Show) -> str:
-    """The text that was asked for, with its final newline."""
+    """Return the text that was asked for, with its final newline."""
     if show == "version":
         return f"uploader {__version__}\n"
     if show != "help":
@@ -317,7 +316,7 @@ def text(show: Show) -> str:
 
 
 def _help_entry(spec: InputSpec[Any]) -> list[str]:
-    """The lines of one input in the help."""
+    """Return the lines of one input in the help."""
     summary = spec.summary
     default = spec.written_default or spec.otherwise.replace("`", "")
     if default:

@@ -67,7 +67,7 @@ class Answer:
 
 @cache
 def tools() -> Mapping[str, Tool]:
-    """Every tool by a word for it."""
+    """Return every tool by its short name."""
     by_word: dict[str, Tool] = {}
     _, *sections = TABLE.read_text(encoding="utf-8").split("\n# ")
     for section in sections:
@@ -85,7 +85,7 @@ def _row(line: str) -> Row:
 
 @cache
 def answers() -> Mapping[str, Answer]:
-    """The answer to each name that a variable can have, by its letters alone."""
+    """Return the answer to each name that a variable can have, by its letters alone."""
     by_letters: dict[str, Answer] = {}
     for spec in SPECS:
         letters = squashed(spec.name)
@@ -103,7 +103,7 @@ def answers() -> Mapping[str, Answer]:
 
 
 def _camel_case(name: str) -> str:
-    """The name as tools write it whose inputs have no hyphens: `packageName`."""
+    """Return a name as tools without hyphens write it: `packageName`."""
     first, *others = name.split("-")
     for word in others:
         first += word.capitalize()
@@ -111,14 +111,16 @@ def _camel_case(name: str) -> str:
 
 
 def squashed(name: str) -> str:
-    """A name without the differences that variables lose: `packageName`, `package-name`,
-    `PACKAGE_NAME` are one.
+    """Return a name without what distinguishes spellings of the same variable: `packageName`,
+    `package-name`, `PACKAGE_NAME` are one.
     """
     return re.sub("[-_ ]", "", name).lower()
 
 
 def nearly(plain: str) -> InputSpec[Any] | None:
-    """The input whose name this is but for hyphens, underscores, capitals and a letter or two."""
+    """Return the input whose name differs from this only in hyphens, underscores, capitals and a
+    letter or two.
+    """
     by_name: dict[str, InputSpec[Any]] = {}
     for spec in SPECS:
         if squashed(spec.name) == squashed(plain):
@@ -132,8 +134,8 @@ def nearly(plain: str) -> InputSpec[Any] | None:
 
 
 def mistake(given: str, plain: str, way: Way) -> Problem | None:
-    """The problem with a name that was surely meant for an input of this program or of another
-    tool.
+    """Return the problem with a name that was surely meant for an input of this program or of
+    another tool.
 
     `given` is the variable or the option, `plain` the name in it. What stood under `with` before
     the runner made a variable of it is told as the other tool writes it.
@@ -176,7 +178,7 @@ def _of_other_tool(name: str, noun: str, answer: Answer) -> Problem:
 
 
 def _inputs_in(text: str) -> tuple[str, ...]:
-    """The inputs that a text names, in backticks."""
+    """Return the inputs that a text names, in backticks."""
     names = []
     for spec in SPECS:
         in_backticks = re.search(rf"`{spec.name}[`:]", text)
@@ -186,7 +188,7 @@ def _inputs_in(text: str) -> tuple[str, ...]:
 
 
 def _meant(spec: InputSpec[Any], plain: str, way: Way) -> str:
-    """What was meant by a misspelt name, as it is written in its place."""
+    """Return what was meant by a misspelt name, as it is written in its place."""
     equals = "="
     if way == "with":
         name = spec.name
@@ -202,6 +204,6 @@ def _meant(spec: InputSpec[Any], plain: str, way: Way) -> str:
 
 
 def printable(name: str) -> str:
-    """A name from outside, short and without control characters."""
+    """Return a name from outside, short and without control characters."""
     quoted = repr(name[:80])
     return quoted[1:-1]

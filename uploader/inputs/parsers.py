@@ -131,13 +131,13 @@ class Limit:
 
 
 def is_reference(value: str) -> bool:
-    """Whether whoever started the run did not replace a variable's name by what it holds."""
+    """Return whether a text is the name of a variable that nobody replaced by its value."""
     return _REFERENCE.fullmatch(value) is not None
 
 
 def quoted(value: str) -> str:
-    """The text for people: quoted, escaped, short; a long one, or one that looks like a key, is
-    only described.
+    """Return the text for people: quoted, escaped, short; a long one, or one that looks like a key,
+    is only described.
     """
     if len(value) > MAX_SHOWN or "PRIVATE KEY" in value or holds_credential(value):
         return f"A value of {len(value)} characters"
@@ -145,7 +145,7 @@ def quoted(value: str) -> str:
 
 
 def require_public(value: str) -> None:
-    """Raises `InvalidValue` for a credential, in plain or in base64, in an input that is shown or
+    """Raise `InvalidValue` for a credential, in plain or in base64, in an input that is shown or
     sent to a service.
     """
     if holds_credential(value):
@@ -170,7 +170,7 @@ def text(value: str) -> str:
 
 
 def state_key(value: str) -> str:
-    """A text that is too long to be tried out."""
+    """Return a secret that is too long to be guessed by trying."""
     if len(text(value)) < MIN_STATE_KEY:
         raise InvalidValue(
             "is too short.", f"a secret of at least {MIN_STATE_KEY} characters"
@@ -190,8 +190,8 @@ def line(value: str) -> str:
 
 
 def leads_elsewhere(value: str) -> bool:
-    """Whether a part of a URL's path leads to another one: by dots, or by escapes of them, perhaps
-    escaped again.
+    """Return whether a part of a URL's path leads to another one: by dots, or by escapes of them,
+    perhaps escaped again.
     """
     plain = value
     for _ in range(3):
@@ -238,7 +238,7 @@ def word(value: str) -> str:
 
 
 def path(value: str) -> str:
-    """The path of a file or folder."""
+    """Return the path of a file or folder."""
     for name in line(value).split("/"):
         if len(name.encode()) > MAX_NAME:
             raise InvalidValue(
@@ -249,12 +249,12 @@ def path(value: str) -> str:
 
 
 def folder(value: str) -> Path | None:
-    """A folder's path."""
+    """Return a folder's path."""
     return Path(path(value))
 
 
 def items(value: str) -> tuple[str, ...]:
-    """Items separated by newlines or commas, each once, in order."""
+    """Return items separated by newlines or commas, each once, in order."""
     separated = [line(item) for item in _split(value)]
     marked_up = re.fullmatch(r"\[.*[\"',].*\]", value, re.DOTALL) is not None
     for item in separated:
@@ -273,14 +273,14 @@ def _split(value: str) -> list[str]:
 
 
 def boolean(value: str) -> bool:
-    """A boolean as YAML 1.2's core schema writes it."""
+    """Return a boolean as YAML 1.2's core schema writes it."""
     if value not in BOOLEANS:
         raise InvalidValue("is not a boolean.", "`true` or `false`")
     return BOOLEANS[value]
 
 
 def images_prune(value: str) -> Literal["false", "true", "everywhere"]:
-    """Which images may be removed: a boolean as YAML writes it, or `everywhere`."""
+    """Return which images may be removed: a boolean as YAML writes it, or `everywhere`."""
     if value == "everywhere":
         return "everywhere"
     if value not in BOOLEANS:
@@ -315,7 +315,7 @@ def _in_code(words: tuple[str, ...]) -> str:
 
 
 def nearest(value: str, words: tuple[str, ...]) -> str:
-    """A question that names the likeliest word, or nothing; it begins with a space."""
+    """Return a question that names the likeliest word, or nothing; it begins with a space."""
     meant = MEANT.get(value.lower(), "")
     if meant in words:
         return f" Did you mean `{meant}`?"
@@ -344,8 +344,8 @@ def target(words: tuple[str, ...]) -> Callable[[str], str]:
 
 
 def integer(min_value: int, max_value: int, others: str = "") -> Callable[[str], int]:
-    """A whole number within limits, in decimal digits; `others` are what the input takes beside
-    them.
+    """Return a whole number within limits, in decimal digits; `others` are what the input takes
+    beside them.
     """
 
     def parse(value: str) -> int:
@@ -358,14 +358,14 @@ def integer(min_value: int, max_value: int, others: str = "") -> Callable[[str],
 
 
 def files_at_once(value: str) -> int | None:
-    """How many files may be in flight; `auto` is None."""
+    """Return how many files may be in flight; `auto` is None."""
     if value == "auto":
         return None
     return integer(1, 64, ", or `auto`")(value)
 
 
 def size(value: str) -> int | None:
-    """Bytes from `8MiB`, `512KiB`, `1GiB` or plain digits; `auto` is None."""
+    """Return the bytes of `8MiB`, `512KiB`, `1GiB` or plain digits; `auto` is None."""
     if value == "auto":
         return None
     parts = re.fullmatch(r"([0-9]{1,15})(|KiB|MiB|GiB)", value)
@@ -378,8 +378,8 @@ def size(value: str) -> int | None:
 
 
 def duration(min_seconds: int, max_seconds: int) -> Callable[[str], float]:
-    """Seconds from `90s`, `5m` or `2h`, within limits given in seconds; a number without a unit is
-    refused.
+    """Return the seconds of `90s`, `5m` or `2h`, within limits given in seconds; a number without a
+    unit is refused.
     """
 
     def parse(value: str) -> float:
@@ -407,12 +407,14 @@ def shard(value: str) -> tuple[int, int] | None:
 
 
 def _fits(pattern: str, value: str) -> bool:
-    """Whether the whole text has this form, in ASCII."""
+    """Return whether the whole text has this form, in ASCII."""
     return len(value) <= MAX_LINE and re.fullmatch(pattern, value, re.ASCII) is not None
 
 
 def media_type(value: str) -> str:
-    """A media type with its parameters, as RFC 6838 and RFC 9110 write it; it stands in headers."""
+    """Return a media type with its parameters, as RFC 6838 and RFC 9110 write it; it stands in
+    headers.
+    """
     name = r"[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}"
     text_in_quotes = r'"[ !#-\[\]-~]{0,127}"'
     parameter = f" ?; ?{name}=(?:{name}|{text_in_quotes})"
@@ -424,7 +426,7 @@ def media_type(value: str) -> str:
 
 
 def package_name(value: str) -> str:
-    """An Android application id, developer.android.com/build/configure-app-module."""
+    """Return an Android application id, developer.android.com/build/configure-app-module."""
     if len(value) > 255 or not _fits(r"[A-Za-z]\w*(\.[A-Za-z]\w*)+", value):
         accepted = (
             "two or more words joined by dots, such as `com.example.app`, with a comma between two "
@@ -439,8 +441,8 @@ def package_name(value: str) -> str:
 
 
 def certificate(value: str) -> str:
-    """The SHA-256 of a certificate in lower-case hex; tools write it with colons, or in upper
-    case.
+    """Return the SHA-256 of a certificate in lower-case hex; tools write it with colons, or in
+    upper case.
     """
     digits = value.replace(":", "").lower()
     if not _fits(r"[0-9a-f]{64}", digits):
@@ -452,8 +454,8 @@ def certificate(value: str) -> str:
 
 
 def provider(value: str) -> str:
-    """A workload identity provider's resource name, without the host that some tools print before
-    it.
+    """Return a workload identity provider's resource name, without the host that some tools print
+    before it.
     """
     name = re.sub(r"^(https:)?//iam\.googleapis\.com/", "", word(value))
     form = (
@@ -472,7 +474,7 @@ def provider(value: str) -> str:
 
 
 def address(value: str) -> str:
-    """The e-mail address of an account."""
+    """Return the e-mail address of an account."""
     if not re.fullmatch(r"[^@\s\"<>(),;:]+@[^@\s\"<>(),;:]+", line(value)):
         accepted = "`name@example.com`"
         if value.startswith("serviceAccount:"):  # as IAM policies write it
@@ -482,7 +484,7 @@ def address(value: str) -> str:
 
 
 def testers(value: str) -> tuple[str, ...]:
-    """The e-mail addresses of Google Groups, in lower case; each is given once."""
+    """Return the e-mail addresses of Google Groups, in lower case; each is given once."""
     groups = [address(item).lower() for item in _split(value)]
     repeated = [group for group, times in Counter(groups).items() if times > 1]
     if repeated:
@@ -493,7 +495,7 @@ def testers(value: str) -> tuple[str, ...]:
 
 
 def firebase_app(value: str) -> str:
-    """The id of an Android app in Firebase."""
+    """Return the id of an Android app in Firebase."""
     parts = re.fullmatch(
         r"1:[0-9]{1,20}:([a-z]+):[0-9A-Za-z]{1,64}", line(value), re.ASCII
     )
@@ -509,7 +511,7 @@ def firebase_app(value: str) -> str:
 
 
 def group_alias(value: str) -> str:
-    """The alias of a group of testers in Firebase."""
+    """Return the alias of a group of testers in Firebase."""
     if "@" in value:
         raise InvalidValue(
             "has an e-mail address among the groups.",
@@ -524,7 +526,7 @@ def group_alias(value: str) -> str:
 
 
 def endpoint(value: str) -> str:
-    """A root URL (scheme, host, port) without a slash at its end, or `emulator`."""
+    """Return a root URL (scheme, host, port) without a slash at its end, or `emulator`."""
     if value == EMULATOR:
         return value
     accepted = (
@@ -555,7 +557,9 @@ def endpoint(value: str) -> str:
 
 
 def track(value: str) -> str:
-    """A track's name. Custom tracks may have any name, so only what never is a track is refused."""
+    """Return a track's name. Custom tracks may have any name, so only what never is a track is
+    refused.
+    """
     accepted = "`internal`, `alpha`, `beta`, `production`, `wear:…`, custom ones"
     if value == "none" or value in NO_VALUE:
         raise InvalidValue("is what an expression without a value writes.", accepted)
@@ -571,12 +575,12 @@ def track(value: str) -> str:
 
 
 def version_code(value: str) -> str:
-    """A version code as Play keeps it: digits, without leading zeros."""
+    """Return a version code as Play keeps it: digits, without leading zeros."""
     return str(integer(1, MAX_VERSION_CODE)(value))
 
 
 def country(value: str) -> str:
-    """A two-letter country code in upper case, or `rest-of-world`."""
+    """Return a two-letter country code in upper case, or `rest-of-world`."""
     if value == "rest-of-world":
         return value
     if _fits("[A-Za-z]{2}", value):
@@ -596,8 +600,8 @@ def each(parse: Callable[[str], str], *words: str) -> Callable[[str], tuple[str,
 
 
 def version_files(value: str) -> FilesByVersion:
-    """Pairs of version code and path from lines `42=path`; a path alone is one pair, with an empty
-    version code.
+    """Return pairs of version code and path from lines `42=path`; a path alone is one pair, with an
+    empty version code.
     """
     pairs: list[tuple[str, str]] = []
     others: list[str] = []
@@ -621,7 +625,7 @@ def version_files(value: str) -> FilesByVersion:
 
 
 def version_path(value: str) -> str:
-    """A path, perhaps with `{version-code}`."""
+    """Return a path, perhaps with `{version-code}`."""
     accepted = "a path, with `{version-code}` in it for several versions"
     return _with_placeholders(value, (PLACEHOLDERS[0], PACKAGE), accepted)
 
@@ -642,7 +646,7 @@ def _with_placeholders(
 
 
 def expansion_file(value: str) -> str:
-    """A path, or `references:` and the version code that has the file already."""
+    """Return a path, or `references:` and the version code that has the file already."""
     prefix = "references:"
     if value.startswith(prefix):
         code = value.removeprefix(prefix).strip()
@@ -744,8 +748,8 @@ def _limit(item: str) -> Limit:
 
 
 def _share(value: str) -> float | None:
-    """A share written as `5%` or `0.05`; None for anything else. Few enough digits that the number
-    is what is meant.
+    """Return a share written as `5%` or `0.05`; None for anything else. Few enough digits that the
+    number is what is meant.
     """
     percent = re.fullmatch(rf"({_NUMBER}) ?%", value)
     if percent:

@@ -107,9 +107,9 @@ class Platform:
     state, and `keeps_home` says that it is there for the next run as well. `color` is false where
     somebody asked for a log without colours. `takes_masks` tells whether the runner keeps
     `::add-mask::` lines out of the log: anywhere else such a line shows the secret. `doubt` says
-    that the variables of several systems are set; it is empty where they are not. `google_auth`
-    holds what is set of `GOOGLE_AUTH`. `server_url` is empty unless a runner has surely set it, and
-    so is what `provenance` says of GitHub.
+    that the variables of several systems are set; it is empty if they are not. `google_auth` holds
+    what is set of `GOOGLE_AUTH`. `server_url` is empty unless a runner has surely set it, and so is
+    what `provenance` says of GitHub.
     """
 
     kind: Kind = "console"
@@ -140,7 +140,7 @@ class Platform:
 
 
 def detect(environ: Mapping[str, str], variables: Mapping[str, str]) -> Platform:
-    """Reads the platform; `variables` are this program's own, with those of the env file."""
+    """Read the platform; `variables` are this program's own, with those of the env file."""
 
     def get(name: str) -> str:
         return environ.get(name, "").strip()
@@ -186,7 +186,7 @@ def detect(environ: Mapping[str, str], variables: Mapping[str, str]) -> Platform
 
 
 def _provenance(kind: Kind, get: _Get, *, by_runner: bool) -> Provenance:
-    """What the CI system says of the commit and of who started the run."""
+    """Return what the CI system says of the commit and of who started the run."""
     if kind == "gitlab":
         return provenance.of_gitlab(get)
     if kind == "github" and by_runner:
@@ -195,7 +195,7 @@ def _provenance(kind: Kind, get: _Get, *, by_runner: bool) -> Provenance:
 
 
 def _marks_of_others(environ: Mapping[str, str]) -> dict[str, str]:
-    """The variable by which each CI system other than GitHub makes itself known here."""
+    """Return the variable by which each CI system other than GitHub makes itself known here."""
     marks: dict[str, str] = {}
     for system, names in _MARKS.items():
         for name in names:
@@ -227,7 +227,7 @@ def _variables_of_gitlab(get: _Get, kind: Kind, others: Mapping[str, str]) -> _G
 
 
 def _state_home(get: _Get) -> Path | None:
-    """The user's folder for state: `$XDG_STATE_HOME` if absolute, else `~/.local/state`.
+    """Return the user's folder for state: `$XDG_STATE_HOME` if absolute, else `~/.local/state`.
 
     Source: the XDG base directory specification.
     """
@@ -241,7 +241,9 @@ def _state_home(get: _Get) -> Path | None:
 
 
 def _keeps_home(get: _Get, kind: Kind, others: Mapping[str, str]) -> bool:
-    """Whether the user's folders are there for the next run as well: on a person's own machine."""
+    """Return whether the user's folders are there for the next run as well: on a person's own
+    machine.
+    """
     if kind != "console" or others:
         return False
     return _on_own_machine(get)
@@ -250,7 +252,8 @@ def _keeps_home(get: _Get, kind: Kind, others: Mapping[str, str]) -> bool:
 def _summary_file(
     of_github: _Get, output_file: Path | None, others: Mapping[str, str]
 ) -> Path | None:
-    """The file for the job summary; GitHub's runner makes it in the folder of the one for outputs.
+    """Return the file for the job summary; GitHub's runner makes it in the folder of the one for
+    outputs.
 
     One that is elsewhere is not believed where marks of another system are set.
     """
@@ -268,7 +271,7 @@ def _summary_file(
 def _dotenv_file(
     variables: Mapping[str, str], kind: Kind, workspace: Path
 ) -> Path | None:
-    """The file for the outputs as variables: under GitLab always, elsewhere on demand."""
+    """Return the file for the outputs as variables: under GitLab always, elsewhere on demand."""
     report = variables.get(DOTENV, "")
     if not report and kind == "gitlab":
         report = "uploader.env"
@@ -299,8 +302,8 @@ def _kind(get: _Get, others: Mapping[str, str]) -> Kind:
 
 
 def _made_by_runner(output: Path | None) -> bool:
-    """Whether GitHub's runner, or one that follows it, has surely made this file for the outputs of
-    this step.
+    """Return whether GitHub's runner, or one that follows it, has surely made this file for the
+    outputs of this step.
 
     It is where no other file is: in a folder of the runner's own container, or named as only the
     runner names it and outside every checkout. Variables can be set by an earlier job of another
@@ -316,7 +319,9 @@ def _made_by_runner(output: Path | None) -> bool:
 
 
 def _is_file(path: Path) -> bool:
-    """Whether a regular file is there; the runner makes the file for outputs before each step."""
+    """Return whether a regular file is there; the runner makes the file for outputs before each
+    step.
+    """
     try:
         return path.is_file() and not path.is_symlink()
     except (OSError, ValueError):  # a path that can't even be asked for
@@ -324,7 +329,7 @@ def _is_file(path: Path) -> bool:
 
 
 def _in_checkout(path: Path) -> bool:
-    """Whether the file is below the folder that this process works in, or in a repository."""
+    """Return whether the file is below the working folder of this process, or in a repository."""
     try:
         folders = path.resolve().parents
         if Path.cwd().resolve() in folders:
@@ -360,7 +365,7 @@ def _doubt(environ: Mapping[str, str], kind: Kind, others: Mapping[str, str]) ->
 
 
 def _tag(of_github: _Get, of_gitlab: _Get) -> str:
-    """The tag that this job runs for; empty where it runs for a branch."""
+    """Return the tag that this job runs for; empty if it runs for a branch."""
     if of_github("GITHUB_REF_TYPE") == "tag":
         return of_github("GITHUB_REF_NAME")
     return of_gitlab("CI_COMMIT_TAG")
@@ -396,19 +401,21 @@ def _run(kind: Kind, get: _Get, *, known: bool) -> JobRun:
 
 
 def _set_by_ci(get: _Get) -> bool:
-    """Whether `CI` is set, as almost every CI system does."""
+    """Return whether `CI` is set, as almost every CI system does."""
     return get("CI") not in ("", "false")
 
 
 def _on_own_machine(get: _Get) -> bool:
-    """Whether a shell seems to be on a person's machine, neither in a CI job nor in a container."""
+    """Return whether a shell seems to be on a person's machine, neither in a CI job nor in a
+    container.
+    """
     if _set_by_ci(get):
         return False
     return not any(get(mark) for mark in _CONTAINER_MARKS)
 
 
 def _number(text: str) -> int:
-    """The number that a variable has, 0 for anything else."""
+    """Return the number that a variable has, 0 for anything else."""
     if text.isdecimal() and len(text) < 20:
         return int(text)
     return 0

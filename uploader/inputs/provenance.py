@@ -21,7 +21,7 @@ _PATH = re.compile(r"(?:/[\w.-]+){2,20}", re.ASCII)
 
 @dataclass(frozen=True)
 class Provenance:
-    """The tag, the commit and the login of who started the run; empty where they are not known.
+    """The tag, the commit and the login of who started the run; empty if they are not known.
 
     `commit_url` is the commit's page on the CI system's own server, and `raw_url` the address below
     which GitHub serves the files of the commit.
@@ -88,14 +88,14 @@ def of_gitlab(get: Callable[[str], str]) -> Provenance:
 
 
 def _checked(pattern: re.Pattern[str], value: str) -> str:
-    """The value if it has the form of the pattern, else nothing."""
+    """Return the value if it has the form of the pattern, else nothing."""
     if pattern.fullmatch(value):
         return value
     return ""
 
 
 def _is_root(url: str) -> bool:
-    """Whether a URL is that of a server, with https and without a path."""
+    """Return whether a URL is that of a server, with https and without a path."""
     if "?" in url or "#" in url:
         return False
     return origin(url).scheme == "https" and url.count("/") == 2

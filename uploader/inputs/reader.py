@@ -140,7 +140,9 @@ class Sources:
         return Path(self.env_file).name
 
     def own_variables(self) -> dict[str, str]:
-        """The variables of the environment that are ours by their beginning and have a text."""
+        """Return the variables of the environment whose names begin like ours and that have a
+        text.
+        """
         variables = {}
         for name, text in self.environment.items():
             is_ours = name.startswith(("INPUT_", "UPLOADER_"))
@@ -149,11 +151,11 @@ class Sources:
         return variables
 
     def file_variables(self) -> dict[str, str]:
-        """The variables of the env file that have a text."""
+        """Return the variables of the env file that have a text."""
         return {name: line.text for name, line in self.lines.items() if line.text}
 
     def texts_by_place(self) -> dict[str, str]:
-        """Every text by the name of its place in messages."""
+        """Return every text by the name that its place has in messages."""
         texts = {
             f"{name} in {self.file_name}": line.text
             for name, line in self.lines.items()
@@ -163,7 +165,7 @@ class Sources:
         return texts
 
     def texts_of_user(self) -> list[str]:
-        """Every text in which a key may stand."""
+        """Return every text that may contain a key."""
         return [
             *self.file_variables().values(),
             *self.own_variables().values(),
@@ -171,7 +173,7 @@ class Sources:
         ]
 
     def names(self) -> list[Name]:
-        """The names of all variables."""
+        """Return the names of all variables."""
         names = [Name(name, "", not text) for name, text in self.environment.items()]
         for name, line in self.lines.items():
             where = f"{self.file_name} line {line.number}"
@@ -182,7 +184,7 @@ class Sources:
 def read(
     environ: Mapping[str, str], argv: Sequence[str]
 ) -> tuple[Inputs, tuple[Problem, ...]]:
-    """Reads every input; `argv` is without the program's name.
+    """Read every input; `argv` is without the program's name.
 
     A wrong value leaves the default in place and adds a `Problem`. The only file that is opened is
     the env file. With `--help` or `--version` nothing else is read, since nothing else will be
@@ -236,7 +238,7 @@ def read(
 def _collect(
     environ: Mapping[str, str], arguments: Arguments, problems: Problems
 ) -> Sources:
-    """Reads the env file, if there is one, and trims the variables."""
+    """Read the env file, if there is one, and trim the variables."""
     environment = {name: text.strip() for name, text in environ.items()}
     path = arguments.env_file or environment.get(ENV_FILE, "")
     lines: Mapping[str, Line] = {}
@@ -246,10 +248,10 @@ def _collect(
 
 
 def read_env_file(path: str, problems: Problems) -> Mapping[str, Line]:
-    """Reads the file that the user named, and returns its lines by variable.
+    """Read the file that the user named, and return its lines by variable.
 
-    The text of a line may be empty. Where a variable stands in several lines, the last one counts,
-    as in a shell.
+    The text of a line may be empty. If a variable stands in several lines, the last one counts, as
+    in a shell.
     """
     lines: dict[str, Line] = {}
     wrong_lines: list[str] = []
@@ -268,7 +270,7 @@ def read_env_file(path: str, problems: Problems) -> Mapping[str, Line]:
 
 
 def _number_of(binding: Binding) -> int:
-    """Returns the number of a line, counted from 1."""
+    """Return the number of a line, counted from 1."""
     written = binding.original.string
     # The parser counts the blank lines before a line as a part of it.
     blank = written[: len(written) - len(written.lstrip())]
@@ -276,7 +278,7 @@ def _number_of(binding: Binding) -> int:
 
 
 def _parse_env_file(path: str, problems: Problems) -> Sequence[Binding]:
-    """Reads the lines of an env file; one that can't be read has none, and adds a problem."""
+    """Read the lines of an env file; one that can't be read adds a problem instead."""
     reason = "it is not UTF-8 text of at most 1 MiB, with at most 256 spaces in a row."
     try:
         # python-dotenv: only a run with an env file needs it
@@ -358,7 +360,7 @@ class _Places:
 def _warn_of_word(
     spec: InputSpec[Any], used: Place, omissions: Sequence[Place], problems: Problems
 ) -> None:
-    """Warns that a value counts although another place has the word, or the default, for none."""
+    """Warn that a value counts although another place has the word, or the default, for none."""
     if omissions:
         what = f"{omissions[0].name} says `{spec.written_default}`, which counts as not given"
     else:
@@ -367,9 +369,9 @@ def _warn_of_word(
 
 
 def _is_empty(spec: InputSpec[Any], text: str) -> bool:
-    """Whether a text says nothing.
+    """Return whether a text says nothing.
 
-    Where that is a mistake, separators, quotes, brackets and words like null say nothing either.
+    If that is a mistake, separators, quotes, brackets and words like null say nothing either.
     """
     trimmed = text.strip()
     if not spec.refuse_empty or len(text) >= parsers.MAX_LINE:
@@ -380,7 +382,7 @@ def _is_empty(spec: InputSpec[Any], text: str) -> bool:
 
 
 def _says_left_out(spec: InputSpec[Any], text: str) -> bool:
-    """Whether a text is the word for leaving the input out.
+    """Return whether a text is the word for leaving the input out.
 
     A word that is the written default is a value like any other.
     """
@@ -392,7 +394,7 @@ def _says_left_out(spec: InputSpec[Any], text: str) -> bool:
 def _refuse_emptied(
     emptied: Emptied, given: Given, target: str, kind: Kind, problems: Problems
 ) -> None:
-    """Adds a mistake for each input that says nothing, where the target reads it.
+    """Add a mistake for each input that says nothing, if the target reads it.
 
     A target that is missing or wrong is taken for one that reads all of them.
     """
@@ -425,7 +427,7 @@ def _refuse_emptied(
 
 
 def _names(given: Given, emptied: Emptied, argv: Sequence[str]) -> Mapping[str, str]:
-    """How each input is called where this run was started: as it was given, or would be."""
+    """Return what each input is called where this run was started: as it was given, or would be."""
     has_options = _has_options(argv)
     names = {}
     for spec in SPECS:
@@ -442,12 +444,12 @@ def _names(given: Given, emptied: Emptied, argv: Sequence[str]) -> Mapping[str, 
 
 
 def _variable_of(place: Place) -> str:
-    """The variable or option of a place, without the env file."""
+    """Return the variable or option of a place, without the env file."""
     return place.name.split()[0]
 
 
 def _has_options(argv: Sequence[str]) -> bool:
-    """Whether the command line has anything beside the env file."""
+    """Return whether the command line has anything beside the env file."""
     previous = ""
     for word in argv:
         is_of_env_file = previous == "--env-file" or word.startswith("--env-file")
@@ -460,7 +462,9 @@ def _has_options(argv: Sequence[str]) -> bool:
 def _parse_values(
     given: Given, platform: Platform, problems: Problems
 ) -> dict[str, Any]:
-    """The parsed values by attribute, with a warning wherever something else was given as well."""
+    """Return the parsed values by attribute, with a warning wherever something else was given as
+    well.
+    """
     values: dict[str, Any] = {}
     secrets = _secrets_in(given)
     for spec in SPECS:
@@ -487,7 +491,7 @@ def _parse_values(
 
 
 def _secrets_in(given: Given) -> list[str]:
-    """The texts of the inputs that are secret."""
+    """Return the texts of the inputs that are secret."""
     secrets: list[str] = []
     for spec in SPECS:
         if spec.secret:
@@ -496,7 +500,7 @@ def _secrets_in(given: Given) -> list[str]:
 
 
 def _holds_any(text: str, secrets: Iterable[str]) -> bool:
-    """Whether a secret stands in a text: it may have been pasted into any input."""
+    """Return whether a text contains a secret, which may have been pasted into any input."""
     return any(secret in text for secret in secrets)
 
 
@@ -508,7 +512,7 @@ def _problem_of(
     *,
     is_public: bool,
 ) -> Problem:
-    """What is said of a value that its parser refuses; only a public one is shown."""
+    """Return the problem with a value that its parser refuses. Only a public one is shown."""
     is_unexpanded = invalid.reason == NOT_EXPANDED
     if is_unexpanded:
         accepted = EXPANDED[kind]
@@ -533,7 +537,7 @@ def _problem_of(
 def _check_names(
     names: Iterable[Name], alone: bool, platform: Platform, problems: Problems
 ) -> None:
-    """Checks the names that are not ours: each may be an input of another tool, or misspelt.
+    """Check the names that are not ours: each may be an input of another tool, or misspelt.
 
     A name one letter off must not pass in silence, with or without a value: `dry-rum: true` would
     publish. Values are not looked at: any may be a key. `alone` says that there is no target, so
@@ -552,7 +556,9 @@ def _check_names(
 
 
 def _own_names(kind: Kind) -> set[str]:
-    """The variables that are ours: those of inputs, and of outputs where they are passed on."""
+    """Return the variables that are ours: those of inputs, and those of outputs if they are passed
+    on.
+    """
     names = {ENV_FILE, DOTENV, ID_TOKEN}
     for spec in SPECS:
         names.update(spec.variables)
@@ -563,7 +569,9 @@ def _own_names(kind: Kind) -> set[str]:
 
 
 def _tell_other_tool(name: Name, plain: str, alone: bool, problems: Problems) -> None:
-    """Tells what a variable of another tool is here; it may be there for another step."""
+    """Add a problem, or a warning, for a variable of another tool. It may be meant for another
+    step.
+    """
     answer = answers().get(squashed(plain))
     if answer is None:
         return
@@ -578,7 +586,7 @@ def _tell_other_tool(name: Name, plain: str, alone: bool, problems: Problems) ->
 
 
 def _check_unknown(name: Name, kind: Kind, problems: Problems) -> None:
-    """Adds a problem where a name is nearly ours, and a warning where it was surely meant for us.
+    """Add a problem if a name is nearly ours, and a warning if it was surely meant for us.
 
     Beyond that nobody can tell whose a variable is.
     """
@@ -611,7 +619,7 @@ def _check_unknown(name: Name, kind: Kind, problems: Problems) -> None:
 def _warn_of_unused(
     target: str, values: Mapping[str, Any], platform: Platform, problems: Problems
 ) -> None:
-    """Adds one warning that names what was given and is not read by the target.
+    """Add one warning that names what was given but is not read by the target.
 
     An input that was given its default is not named.
     """
@@ -634,7 +642,7 @@ def _warn_of_unused(
 
 
 def _add_platform_defaults(values: dict[str, Any], platform: Platform) -> bool:
-    """Adds the defaults that depend on where the program runs; returns whether the state lasts.
+    """Add the defaults that depend on where the program runs, and return whether the state lasts.
 
     They are GitLab's part of a parallel job, and the folder of the state.
     """

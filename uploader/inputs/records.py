@@ -366,7 +366,7 @@ class Inputs:
         return _fill(CommonInputs, self.values)
 
     def record(self, kind: type[R]) -> R:
-        """Makes the record of one reader."""
+        """Make the record of one reader."""
         facts = {
             "common": self.common,
             "platform": self.platform,
@@ -377,7 +377,7 @@ class Inputs:
         return _fill(kind, {**self.values, **facts})
 
     def changed(self, **values: object) -> Inputs:
-        """Returns the same inputs with other values, by their names in the records."""
+        """Return the same inputs with other values, by their names in the records."""
         return replace(self, values={**self.values, **values})
 
     @property
@@ -395,6 +395,6 @@ class Inputs:
 
 
 def _fill(kind: type[R], values: Mapping[str, Any]) -> R:
-    """Makes a record of those values that it has a field for; other fields keep their defaults."""
+    """Make a record of those values that it has a field for; other fields keep their defaults."""
     names = [field.name for field in dataclasses.fields(kind)]
     return kind(**{name: values[name] for name in names if name in values})

@@ -157,7 +157,7 @@ class InputSpec(Generic[T]):
 
     @property
     def written_default(self) -> str:
-        """What stands for the input where it is left out; empty where nothing can be written."""
+        """What stands for the input where it is left out; empty if nothing can be written."""
         return self.refuse_empty.word if self.refuse_empty else self.default
 
     @property

@@ -42,7 +42,7 @@ _RANGE = re.compile(
 
 
 def request(move: Move, session: Session, media: Media) -> Request:
-    """The request that carries out a move."""
+    """Return the request that carries out a move."""
     match move:
         case Start():
             headers = [("X-Upload-Content-Type", media.media_type)]
@@ -59,7 +59,7 @@ def request(move: Move, session: Session, media: Media) -> Request:
 
 
 def _send(move: Send, session: Session, media: Media) -> Request:
-    """The request that sends a span, or finishes what is stored with an empty one."""
+    """Return the request that sends a span, or finishes what is stored with an empty one."""
     # Of a stream, the session knows the size once its end was read.
     total = _total(session.size if move.final else media.size)
     if not move.span.size:
@@ -75,17 +75,17 @@ def _send(move: Send, session: Session, media: Media) -> Request:
 
 
 def _without_bytes(session: Session, total: str) -> Request:
-    """The request that sends nothing: it asks for the offset, or finishes what is stored."""
+    """Return the request that sends nothing: it asks for the offset, or finishes what is stored."""
     return Request("PUT", session.uri, (("Content-Range", f"bytes */{total}"),))
 
 
 def _total(size: int | None) -> str:
-    """The size as `Content-Range` states it."""
+    """Return the size as `Content-Range` states it."""
     return "*" if size is None else str(size)
 
 
 def event(move: Move, response: Response | TransportError, media: Media) -> Event:
-    """What a response to a move means."""
+    """Return what a response to a move means."""
     if isinstance(response, TransportError):
         return broken(response)
     if response.status == 308 and not isinstance(move, Start):
@@ -99,7 +99,7 @@ def event(move: Move, response: Response | TransportError, media: Media) -> Even
 
 
 def _stored(move: Move, response: Response) -> Event:
-    """What a 308 tells of the bytes that the server holds.
+    """Return what a 308 tells of the bytes that the server holds.
 
     It is "Resume Incomplete" here, never a redirect: a Location header on it means nothing.
     """

@@ -54,7 +54,7 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
 def request(move: Move, session: Session, media: Media) -> Request:
-    """The request that carries out a move; every command is a POST."""
+    """Return the request that carries out a move; every command is a POST."""
     match move:
         case Start():
             headers = [
@@ -74,7 +74,7 @@ def request(move: Move, session: Session, media: Media) -> Request:
 
 
 def _send(move: Send, session: Session, media: Media) -> Request:
-    """The request that sends a span, or finishes what is stored with an empty one.
+    """Return the request that sends a span, or finishes what is stored with an empty one.
 
     The documents show the protocol and the media type with the bytes as well.
     """
@@ -95,7 +95,7 @@ def _send(move: Send, session: Session, media: Media) -> Request:
 
 
 def event(move: Move, response: Response | TransportError, media: Media) -> Event:
-    """What a response to a move means. The status header rules; HTTP's status tells why."""
+    """Return what a response to a move means. The status header rules; HTTP's status tells why."""
     if isinstance(response, TransportError):
         return broken(response)
     status = (response.headers.get(STATUS) or "").lower()
@@ -132,7 +132,7 @@ def _started(response: Response, status: str, judged: Verdict, media: Media) -> 
 
 
 def _session_uri(response: Response, media: Media) -> str | None:
-    """Return the URI of a new session; None where the response names none."""
+    """Return the URI of a new session; None if the response names none."""
     for header in URLS:
         uri = response.headers.get(header)
         if not uri:
@@ -181,7 +181,7 @@ def _accepted(move: Move, response: Response, status: str, media: Media) -> Even
 
 
 def _read_size(header: str | None) -> int | None:
-    """Return the number of bytes that a header states, None where it states none."""
+    """Return the number of bytes that a header states, None if it states none."""
     if header is None or not _COUNT.fullmatch(header):
         return None
     return int(header)

@@ -69,7 +69,7 @@ class GoogleError:
 
     @property
     def own_words(self) -> str:
-        """What can be quoted: the message, or that it was a page; empty where there is nothing."""
+        """What can be quoted: the message, or that it was a page; empty if there is nothing."""
         if self.page:
             return "an HTML page"
         if self.silent:
@@ -128,7 +128,7 @@ class GoogleError:
 
 
 def _names_daily_quota(error: object) -> bool:
-    """Whether an error's domain is one of daily quotas, or the quota in its details
+    """Return whether an error's domain is one of daily quotas, or the quota in its details
     (google.rpc.ErrorInfo) is for a day.
     """
     for entry in _entries(error, "errors"):
@@ -145,8 +145,8 @@ def _names_daily_quota(error: object) -> bool:
 
 
 def read(response: Response) -> GoogleError:
-    """The error in a response. Never fails: a body that is not Google's JSON gives a message made
-    from the status.
+    """Return the error in a response. Never fails: a body that is not Google's JSON gives a message
+    made from the status.
     """
     body = response.json() or {}
     error = body.get("error")
@@ -181,15 +181,15 @@ def _is_foreign_page(response: Response) -> bool:
 
 
 def is_too_fast(response: Response | TransportError | None) -> bool:
-    """Whether a response says that requests come faster than a quota allows."""
+    """Return whether a response says that requests come faster than a quota allows."""
     if not isinstance(response, Response):
         return False
     return response.status == 429 or read(response).rate_limited
 
 
 def last_words(response: Response | TransportError | None) -> str:
-    """What the service itself said in a response, to be put behind its status; empty where it said
-    nothing.
+    """Return what the service itself said in a response, to be put behind its status; empty if it
+    said nothing.
     """
     if not isinstance(response, Response):
         return ""
@@ -200,7 +200,7 @@ def last_words(response: Response | TransportError | None) -> str:
 
 
 def _reasons(error: Mapping[str, Any]) -> tuple[str, ...]:
-    """Every reason that an error states, the most specific first."""
+    """Return every reason that an error states, the most specific first."""
     reasons: list[str] = []
     for key in ("errors", "details"):
         reasons += [_text(entry.get("reason")) for entry in _entries(error, key)]
@@ -209,7 +209,7 @@ def _reasons(error: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _entries(error: object, key: str) -> Iterator[Mapping[str, Any]]:
-    """The objects in a list of the error."""
+    """Return the objects in a list of the error."""
     if not isinstance(error, Mapping):
         return
     entries = error.get(key)
@@ -221,7 +221,7 @@ def _entries(error: object, key: str) -> Iterator[Mapping[str, Any]]:
 
 
 def _text(value: object) -> str:
-    """The value where it is text, trimmed and bounded; empty for anything else."""
+    """Return the value if it is text, trimmed and bounded; empty for anything else."""
     if not isinstance(value, str):
         return ""
     return value.strip()[:_LONGEST_MESSAGE]

@@ -20,9 +20,9 @@ class Media:
 
     `metadata` is the JSON document that goes with it, already encoded; None when there is none.
     `empty_response` is true when the service documents success without a body. `promised_id` are
-    the dotted paths of which one must hold the identifier in the resource of a success; none where
-    the service promises none. `file_name` is what a raw upload calls the file. `partial` is true
-    when the request chose the fields of the resource, so that it may have none.
+    the dotted paths of which one must hold the identifier in the resource of a success; none if the
+    service promises none. `file_name` is what a raw upload calls the file. `partial` is true when
+    the request chose the fields of the resource, so that it may have none.
     """
 
     method: str
@@ -37,8 +37,8 @@ class Media:
     partial: bool = False
 
     def is_resource(self, response: Response) -> bool:
-        """Whether the body of a success is what the method returns, with the identifier that it
-        promises.
+        """Return whether the body of a success is what the method returns, with the identifier that
+        it promises.
 
         A page is never that, nor an object without any member where the method documents some.
         """
@@ -50,14 +50,14 @@ class Media:
         return bool(resource) or self.empty_response or self.partial
 
     def start(self, url: str, *headers: tuple[str, str]) -> Request:
-        """The request that opens a session in either dialect: the metadata is its body."""
+        """Return the request that opens a session in either dialect: the metadata is its body."""
         if self.metadata is None:
             return Request(self.method, url, headers)
         content_type = ("Content-Type", JSON_TYPE)
         return Request(self.method, url, (*headers, content_type), self.metadata)
 
     def with_query(self, *extra: tuple[str, str]) -> str:
-        """The upload URI with the method's own query and `extra` behind it."""
+        """Return the upload URI with the method's own query and `extra` behind it."""
         query = urlencode(self.query + extra)
         if not query:
             return self.url

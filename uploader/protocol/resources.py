@@ -7,8 +7,8 @@ from typing import Any
 
 
 def identifier(resource: Mapping[str, Any], fields: tuple[str, ...]) -> str:
-    """The first identifier under one of the dotted paths `fields`, as text; empty when there is
-    none.
+    """Return the first identifier under one of the dotted paths `fields`, as text; empty when there
+    is none.
     """
     for path in fields:
         value = value_at(resource, path)
@@ -21,8 +21,8 @@ def identifier(resource: Mapping[str, Any], fields: tuple[str, ...]) -> str:
 
 
 def value_at(value: Any, path: str) -> Any:
-    """What stands at a dotted path of a JSON value, None where nothing does. A number is a place in
-    a list.
+    """Return what stands at a dotted path of a JSON value, None if nothing does. A number is a
+    place in a list.
     """
     for name in path.split("."):
         if isinstance(value, Mapping):

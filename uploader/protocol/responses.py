@@ -43,7 +43,7 @@ class Verdict(Enum):
 
 
 def verdict(response: Response | TransportError) -> Verdict:
-    """Judges a response, or its absence: broken connections, 5xx, 408, 429 and rate-limit 403s may
+    """Judge a response, or its absence: broken connections, 5xx, 408, 429 and rate-limit 403s may
     be tried again, but not where a quota of the day is spent.
 
     Whether the server may have acted on the request matters where a repeat adds: it never did
@@ -78,7 +78,8 @@ def as_answer(
     *,
     may_be_empty: bool = False,
 ) -> Response | TransportError:
-    """The response, or a broken connection in place of a success that can't be the service's.
+    """Return the response, or a broken connection in place of a success that can't be the
+    service's.
 
     That is one without a body (unless it `may_be_empty`), with anything but a JSON object in it, or
     with none of the `promised` members: a proxy, a login page or a broken server said it.
@@ -101,8 +102,8 @@ def as_answer(
 
 
 def finished(move: Move, response: Response, media: Media) -> Event:
-    """What a response that calls the upload complete comes to: nothing without the resource, unless
-    there is none.
+    """Return what a response that calls the upload complete comes to: nothing without the resource,
+    unless there is none.
     """
     if not response.sent_whole:
         why = "the server called the upload finished before it was sent"
@@ -116,8 +117,8 @@ def finished(move: Move, response: Response, media: Media) -> Event:
 
 
 def started(uri: str | None, granularity: int, response: Response) -> Event:
-    """What the start of a session comes to; without a session URI nobody answered who could begin
-    one.
+    """Return what the start of a session comes to; without a session URI nobody answered who could
+    begin one.
     """
     if not uri:
         return OffsetUnknown(
@@ -129,8 +130,8 @@ def started(uri: str | None, granularity: int, response: Response) -> Event:
 
 
 def failed(move: Move, response: Response, judged: Verdict) -> Event:
-    """The event for a response that is no success. 404 and 410 mean a lost session, once there is
-    one.
+    """Return the event for a response that is no success. 404 and 410 mean a lost session, once
+    there is one.
     """
     match judged:
         case Verdict.RETRY | Verdict.IN_DOUBT:
@@ -151,5 +152,5 @@ def failed(move: Move, response: Response, judged: Verdict) -> Event:
 
 
 def broken(error: TransportError) -> OffsetUnknown:
-    """The event for a connection that ended without a response."""
+    """Return the event for a connection that ended without a response."""
     return OffsetUnknown(error.why, error, acted=error.sent_whole)

@@ -21,7 +21,7 @@ UNCONFIRMED (the same after the last byte: the upload may be finished) to a `Sen
 `Stored`. A start that failed has stored nothing: it is simply repeated.
 
 What nobody can tell. When an UNCONFIRMED session is lost, or the server refuses to speak of it or
-does not say whether it goes on, the upload may have been finished. Where a repeat replaces, it is
+does not say whether it goes on, the upload may have been finished. If a repeat replaces, it is
 started over; where it would add a second one (`at_most_once`: a mail, a file in Drive) that is the
 end: IN_DOUBT. A server that turned the last request away, or holds less than everything, has ended
 the doubt.
@@ -34,9 +34,9 @@ for a file. With the caller's bound on waits without progress this makes every u
 `tests/protocol/test_exhaustive.py` walks every sequence of up to six faults to show it.
 
 A server that lost bytes and calls the upload complete after all of it was sent is believed here;
-the digest in the response tells (`upload.proof`). A stream's size is unknown until its end is
-read, so the span that `next_move()` names for it is an upper bound: the caller reads ahead, sets
-`size` when it sees the end, and asks for the move again.
+the digest in the response tells (`upload.proof`). A stream's size is unknown until its end is read,
+so the span that `next_move()` names for it is an upper bound: the caller reads ahead, sets `size`
+when it sees the end, and asks for the move again.
 """
 
 from __future__ import annotations
@@ -209,7 +209,7 @@ it is a bug.
 
 
 def rounded(wanted: int, granularity: int) -> int:
-    """The number of bytes as a whole multiple of the granularity, at least one of it."""
+    """Return the number of bytes as a whole multiple of the granularity, at least one of it."""
     return max(wanted // granularity, 1) * granularity
 
 
@@ -229,8 +229,8 @@ class Chunking:
     broke_at: int | None = None
 
     def length(self, granularity: int) -> int | None:
-        """Bytes for the next request, a multiple of `granularity` and at least one of it; None for
-        the whole rest.
+        """Return the bytes for the next request, a multiple of `granularity` and at least one of
+        it; None for the whole rest.
         """
         if self.fixed is not None:
             return rounded(self.fixed, granularity)
@@ -239,7 +239,9 @@ class Chunking:
         return None
 
     def after_interruption(self, offset: int) -> Chunking:
-        """Chunks of 8 MiB again after a request from `offset` broke, unless the length is fixed."""
+        """Return chunks of 8 MiB again after a request from `offset` broke, unless the length is
+        fixed.
+        """
         if self.fixed is not None:
             return self
         if self.patient and offset != self.broke_at:
@@ -247,7 +249,7 @@ class Chunking:
         return replace(self, current=AUTO_CHUNK)
 
     def after_success(self) -> Chunking:
-        """Chunks twice as long, where chunks are sent at all and their length is not fixed."""
+        """Return chunks twice as long, if chunks are sent at all and their length is not fixed."""
         if self.current is None:
             return self
         return replace(self, current=self.current * 2)
@@ -281,8 +283,8 @@ class Session:
     response: Response | None = None
 
     def resumed(self, uri: str, granularity: int, unconfirmed: str = "") -> Session:
-        """A session that an earlier run began: anything may have been sent, and the first move is
-        to ask.
+        """Return a session that an earlier run began: anything may have been sent, and the first
+        move is to ask.
 
         `unconfirmed` says why the upload may even be finished, where it may.
         """
@@ -302,8 +304,8 @@ class Session:
         return self.state not in TRANSITIONS
 
     def next_move(self) -> Move:
-        """What to do next. For a stream the end of a `Send` is an upper bound; see the head of this
-        file.
+        """Return what to do next. For a stream the end of a `Send` is an upper bound; see the head
+        of this file.
         """
         if self.state is State.NEW:
             return Start()
@@ -321,8 +323,8 @@ class Session:
         return Send(Span(self.offset, stop), final=stop == self.size)
 
     def after(self, event: Event, sent: int = 0) -> Session:
-        """The session after an event; `sent` is the end of what the request that led to it may have
-        brought there.
+        """Return the session after an event; `sent` is the end of what the request that led to it
+        may have brought there.
 
         Raises `LookupError` for an event that the table does not know in this state.
         """
@@ -366,7 +368,7 @@ class Session:
                 return after
 
     def _checked_completion(self, event: Completed, sent: int) -> Event:
-        """The event, or the violation that it is unless everything was sent."""
+        """Return the event, or the violation that it is unless everything was sent."""
         if self.size is None:
             whole = "a stream that has not ended"
         elif sent < self.size:
@@ -378,8 +380,8 @@ class Session:
         )
 
     def _checked_offset(self, event: Stored, sent: int) -> Event:
-        """The event, or the violation that it is where the offset does not fit what was sent, or
-        goes back once more.
+        """Return the event, or the violation that it is if the offset does not fit what was sent,
+        or goes back once more.
         """
         if not 0 <= event.offset <= sent:
             return ProtocolViolated(
@@ -393,7 +395,7 @@ class Session:
         return event
 
     def _stored(self, offset: int, after: Session) -> Session:
-        """What follows when the server tells its offset, after a `Send` or a query."""
+        """Return what follows when the server tells its offset, after a `Send` or a query."""
         chunking = self.chunking
         if self.state is State.OFFSET_KNOWN:
             if offset == after.sent:
@@ -410,8 +412,8 @@ class Session:
         )
 
     def _offset_unknown(self, event: OffsetUnknown, after: Session) -> Session:
-        """What follows a doubt: a failed start leaves nothing in doubt; after a `Send` and after a
-        query the offset has to be asked for, or the upload is confirmed in another way.
+        """Return what follows a doubt: a failed start leaves nothing in doubt; after a `Send` and
+        after a query the offset has to be asked for, or the upload is confirmed in another way.
         """
         if self.state is State.NEW:
             return replace(after, why=event.why)
@@ -436,7 +438,7 @@ class Session:
         return replace(after, why=event.why)
 
     def _lost(self, event: SessionLost, after: Session) -> Session:
-        """What follows when the session is gone: a new one from byte 0, or the end."""
+        """Return what follows when the session is gone: a new one from byte 0, or the end."""
         after = self._doubted(after)
         if after.state is State.IN_DOUBT:
             return replace(after, why=event.why)
@@ -445,7 +447,7 @@ class Session:
         return replace(after, uri="", restarts=self.restarts + 1, why=event.why)
 
     def _doubted(self, after: Session) -> Session:
-        """What follows when the session ends without a word of what became of it."""
+        """Return what follows when the session ends without a word of what became of it."""
         if self.state is not State.UNCONFIRMED:
             return after
         if self.at_most_once:

@@ -17,8 +17,8 @@ from uploader.protocol.media import JSON_TYPE, Media
 
 
 def simple(media: Media, size: int, *, goog_upload: bool = False) -> Request:
-    """The file alone: `uploadType=media`, or the protocol `raw` with the file's name, in which
-    everything but unreserved characters is escaped.
+    """Return the file alone: `uploadType=media`, or the protocol `raw` with the file's name, in
+    which everything but unreserved characters is escaped.
     """
     headers: tuple[tuple[str, str], ...] = (("Content-Type", media.media_type),)
     if goog_upload:

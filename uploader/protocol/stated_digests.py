@@ -45,8 +45,8 @@ class Claim:
 
 
 def claims(resource: Mapping[str, Any], headers: Headers) -> tuple[Claim, ...]:
-    """Every digest in a response: in the resource, one level below it (`binary`, `image`), and in
-    `x-goog-hash`.
+    """Return every digest in a response: in the resource, one level below it (`binary`, `image`),
+    and in `x-goog-hash`.
     """
     found = list(_fields(resource))
     for holder in _HOLDERS:
@@ -58,8 +58,8 @@ def claims(resource: Mapping[str, Any], headers: Headers) -> tuple[Claim, ...]:
 
 
 def decisive(stated: Collection[Claim], computed: Container[str]) -> tuple[Claim, ...]:
-    """The claims to be checked: those of which the digest is `computed` already, else those of the
-    best algorithm.
+    """Return the claims to be checked: those of which the digest is `computed` already, else those
+    of the best algorithm.
 
     Whichever fits shows that the bytes arrived, so no other digest is worth reading them again.
     """
@@ -74,8 +74,8 @@ def decisive(stated: Collection[Claim], computed: Container[str]) -> tuple[Claim
 
 
 def stated_size(resource: Mapping[str, Any]) -> int | None:
-    """The size in bytes that the resource states for the media (`size`), if it does and the media
-    was not converted.
+    """Return the size in bytes that the resource states for the media (`size`), if it does and the
+    media was not converted.
     """
     value = resource.get("size")
     if str(resource.get("mimeType", "")).startswith("application/vnd.google-apps."):
@@ -89,7 +89,7 @@ def stated_size(resource: Mapping[str, Any]) -> int | None:
 
 
 def _fields(level: Mapping[str, Any]) -> Iterator[Claim]:
-    """Every digest in the fields of one object."""
+    """Return every digest in the fields of one object."""
     for field, algorithm in _HEX_FIELDS.items():
         value = level.get(field)
         if isinstance(value, str) and value:
@@ -97,7 +97,7 @@ def _fields(level: Mapping[str, Any]) -> Iterator[Claim]:
 
 
 def _goog_hash(header: str) -> Iterator[Claim]:
-    """Every digest in the header `x-goog-hash: crc32c=…,md5=…`."""
+    """Return every digest in the header `x-goog-hash: crc32c=…,md5=…`."""
     for item in header.split(","):
         name, _, value = item.strip().partition("=")
         if name in _LENGTHS and value:
@@ -105,8 +105,8 @@ def _goog_hash(header: str) -> Iterator[Claim]:
 
 
 def normal(text: str, length: int) -> str:
-    """A digest written in hex or base64 as lower-case hex; what is neither stays as it is and will
-    match nothing.
+    """Return a digest written in hex or base64 as lower-case hex; what is neither stays as it is
+    and will match nothing.
     """
     if _HEX.fullmatch(text) and len(text) == 2 * length:
         return text.lower()

@@ -93,8 +93,8 @@ class Journal:
         self.lasting = lasting
 
     def find(self, job: Upload) -> SessionRecord | None:
-        """The session that an earlier run began for the same file and method, if it can still
-        live.
+        """Return the session that an earlier run began for the same file and method, if it can
+        still live.
         """
         kept = self._store.read(self._name(job))
         # which is a finished upload without a session
@@ -132,7 +132,7 @@ class Journal:
         )
 
     def save(self, job: Upload, record: SessionRecord) -> bool:
-        """Keeps a session, before its first byte is sent; whether that was possible."""
+        """Keep a session, before its first byte is sent, and return whether that was possible."""
         kept = dict(vars(record))
         # What follows from the file and the run of the reader is not kept.
         del kept["same_file"]
@@ -146,7 +146,7 @@ class Journal:
         return self._store.write(self._name(job), kept)
 
     def find_finished(self, job: Upload) -> FinishedUpload | None:
-        """The upload of a file of this name that an earlier run finished in one request."""
+        """Return the upload of a file of this name that an earlier run finished in one request."""
         kept = self._store.read(self._name(job))
         if kept is None or "resource" not in kept:
             return None
@@ -161,7 +161,7 @@ class Journal:
     def save_finished(
         self, job: Upload, sha256: str, resource: Mapping[str, Any]
     ) -> None:
-        """Keeps what became of a file that was sent in one request, which no session could tell the
+        """Keep what became of a file that was sent in one request, which no session could tell the
         next run.
 
         A resource that is too large for the store is not kept.
@@ -177,26 +177,26 @@ class Journal:
         self._store.write(self._name(job), kept)
 
     def has(self, job: Upload) -> bool:
-        """Whether anything is kept of this upload, begun or finished."""
+        """Return whether anything is kept of this upload, begun or finished."""
         return self._store.read(self._name(job)) is not None
 
     def keeps(self, job: Upload) -> bool:
-        """Whether the next run surely finds out that this upload was begun or finished."""
+        """Return whether the next run surely finds out that this upload was begun or finished."""
         return self.lasting and self.has(job)
 
     def drop(self, job: Upload) -> None:
-        """Forgets an upload that is lost, or whose end the run has told."""
+        """Forget an upload that is lost, or whose end the run has told."""
         self._store.remove(self._name(job))
 
     def drop_below(self, upload_path: str) -> None:
-        """Forgets every session whose upload path begins with the segments of this one."""
+        """Forget every session whose upload path begins with the segments of this one."""
         for name, value in self._store.values():
             path = str(value.get("path"))
             if path.startswith(f"{upload_path}/"):
                 self._store.remove(name)
 
     def recall(self, name: str) -> str | None:
-        """What an earlier run remembered under a name."""
+        """Return what an earlier run remembered under a name."""
         kept = self._store.read(self._store.name(f"note:{name}"))
         if kept is None:
             return None
@@ -204,7 +204,7 @@ class Journal:
         return value
 
     def remember(self, name: str, value: str | None) -> None:
-        """Keeps a value under a name; None forgets it."""
+        """Keep a value under a name; None forgets it."""
         key = self._store.name(f"note:{name}")
         if value is None:
             self._store.remove(key)
@@ -215,7 +215,7 @@ class Journal:
         return SessionOrigin(self._run.id, self._run.attempt, self._store.clock.wall())
 
     def _is_of_this_run(self, origin: SessionOrigin) -> bool:
-        """Whether this run began it, or an earlier attempt of it."""
+        """Return whether this run began it, or an earlier attempt of it."""
         run = self._run
         # Nobody knows of a run without an id whether another one is the same.
         if not run.id or origin.run != run.id:
@@ -225,20 +225,22 @@ class Journal:
         return self._age(origin) <= run.rerun_within
 
     def _age(self, origin: SessionOrigin) -> float:
-        """How many seconds ago it was begun."""
+        """Return how many seconds ago it was begun."""
         return self._store.clock.wall() - origin.time
 
     def _name(self, job: Upload) -> str:
-        """The name under which an upload is kept."""
+        """Return the name under which an upload is kept."""
         return self._store.name(_job_key(job))
 
     def close(self) -> None:
-        """Ends the work on the folder; what is unfinished stays for the next run."""
+        """End the work on the folder; what is unfinished stays for the next run."""
         self._store.close()
 
 
 def _job_key(job: Upload) -> str:
-    """What makes two uploads the same one: method, parameters, metadata, and the file's name."""
+    """Return what makes two uploads the same one: method, parameters, metadata, and the file's
+    name.
+    """
     endpoint = job.endpoint
     parts = [
         endpoint.http_method,
@@ -253,10 +255,11 @@ def _job_key(job: Upload) -> str:
 
 
 def _file_key(job: Upload) -> list[Any]:
-    """What makes two files of one name the same one, or the content where it never was in a file.
+    """Return what makes two files of one name the same one, or the content where it never was in a
+    file.
 
     Build tools set mtimes at will; the inode's own time of change can't be set, so with it nothing
-    was touched. Where the content was checked, its digest is there as well.
+    was touched. If the content was checked, its digest is there as well.
     """
     artifact = job.artifact
     if artifact.data is not None:

@@ -57,8 +57,8 @@ _OWN_FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def make_seal_key(state_key: str, lasting: bytes | None, account: str) -> bytes | None:
-    """32 bytes derived from `state-key`, or from the credential's lasting secret; None where there
-    is neither.
+    """32 bytes derived from `state-key`, or from the credential's lasting secret; None if there is
+    neither.
 
     A `state-key` may be a word that people chose, so it is stretched; no other secret needs that.
     """
@@ -122,8 +122,8 @@ class SealedStore:
                     self._tidy()
 
     def _open(self, name: str, flags: int) -> int:
-        """A descriptor of a file in the folder, which belongs to its owner alone if it is made.
-        Follows no link.
+        """Return a descriptor of a file in the folder, which belongs to its owner alone if it is
+        made. Follows no link.
         """
         return os.open(name, flags | _OWN_FILE, 0o600, dir_fd=self._descriptor)
 
@@ -139,15 +139,15 @@ class SealedStore:
             os.unlink(name, dir_fd=self._descriptor)
 
     def _names(self) -> list[str]:
-        """The names of all files in the folder."""
+        """Return the names of all files in the folder."""
         return os.listdir(self._descriptor)  # noqa: PTH208  # a path could lead elsewhere by now
 
     def name(self, text: str) -> str:
-        """The file name for a value, which tells nothing to anyone without the key."""
+        """Return the file name for a value, which tells nothing to anyone without the key."""
         return hmac.new(self._name_key, text.encode(), hashlib.sha256).hexdigest()[:40]
 
     def close(self) -> None:
-        """Unlocks the folder; the values stay for the next run, and a folder without any is left
+        """Unlock the folder; the values stay for the next run, and a folder without any is left
         empty.
         """
         lock = self._lock
@@ -166,7 +166,7 @@ class SealedStore:
     __del__ = close
 
     def _locked(self) -> int | None:
-        """The descriptor that holds the folder's lock, if it was free."""
+        """Return the descriptor that holds the folder's lock, if it was free."""
         while True:
             lock = self._open(_LOCK, os.O_RDWR | os.O_CREAT)
             try:
@@ -185,7 +185,7 @@ class SealedStore:
             os.close(lock)  # whoever had it has removed it since it was opened here
 
     def _tidy(self) -> None:
-        """Removes what no run can still need, and warns of what this one can't open."""
+        """Remove what no run can still need, and warn of what this one can't open."""
         expired = 0
         unreadable = 0
         names = [name for name in self._names() if name != _LOCK]
@@ -214,14 +214,14 @@ class SealedStore:
             )
 
     def _is_over(self, name: str) -> bool:
-        """Whether no run can still need a file: it is too old, or was never finished."""
+        """Return whether no run can still need a file: it is too old, or was never finished."""
         status = os.stat(name, dir_fd=self._descriptor, follow_symlinks=False)
         return (
             name.endswith(_UNFINISHED) or self.clock.wall() - status.st_mtime > _MAX_AGE
         )
 
     def values(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Every value that this key opens, with its name."""
+        """Return every value that this key opens, with its name."""
         if self._lock is None:
             return
         with self._tolerant():
@@ -233,7 +233,7 @@ class SealedStore:
                     yield name, value
 
     def read(self, name: str) -> dict[str, Any] | None:
-        """The value; None when there is none, or none that can be opened."""
+        """Return the value; None when there is none, or none that can be opened."""
         if self._lock is None or not self._is_there(name + _SEALED):
             return None
         value = self._load(name)
@@ -244,7 +244,7 @@ class SealedStore:
         return value
 
     def _load(self, name: str) -> dict[str, Any] | None:
-        """A value; None when it is gone, or was not sealed with this key."""
+        """Return a value; None when it is gone, or was not sealed with this key."""
         sealed = b""
         with self._tolerant(), suppress(FileNotFoundError):
             descriptor = self._open(name + _SEALED, os.O_RDONLY)
@@ -260,7 +260,7 @@ class SealedStore:
         return value
 
     def write(self, name: str, value: dict[str, Any]) -> bool:
-        """Keeps a value, whole or not at all, and on the disk when this returns; whether it did."""
+        """Keep a value, whole or not at all, and return whether it is on the disk now."""
         if self._lock is None:
             return False
         text = json.dumps(value).encode()
@@ -294,14 +294,14 @@ class SealedStore:
             mark.write(_MARK_TEXT)
 
     def remove(self, name: str) -> None:
-        """Removes a value."""
+        """Remove a value."""
         if self._lock is not None:
             with self._tolerant():
                 self._unlink(name + _SEALED)
 
     def _set_aside(self, name: str) -> bool:
-        """Marks a file that this key can't open as known by making it read-only; whether it was not
-        known yet.
+        """Mark a file that this key can't open as known by making it read-only, and return whether
+        it was not known yet.
 
         Whoever has its key may still go on with it: it is not removed, and what replaces it is
         writable and thus unknown. A file that has other names, too, is left alone: it may belong
@@ -323,7 +323,7 @@ class SealedStore:
 
     @contextmanager
     def _tolerant(self) -> Iterator[None]:
-        """Reports the first error of the disk, and goes on without."""
+        """Report the first error of the disk, and go on without it."""
         try:
             yield
         except OSError as error:
@@ -339,7 +339,7 @@ class SealedStore:
 
 
 def _opened(folder: Path, owners: tuple[int, ...], workspace: Workspace | None) -> int:
-    """A descriptor of the state folder, which is made if it is not there. Raises OSError.
+    """Return a descriptor of the state folder, which is made if it is not there. Raises OSError.
 
     Links outside the workspace are the machine's own, such as /tmp on macOS.
     """
@@ -365,8 +365,8 @@ def _objection(status: os.stat_result, owners: tuple[int, ...]) -> str:
 
 
 def _derived(key: bytes, purpose: str) -> bytes:
-    """A key for one purpose alone. Whatever was sealed under another version of the scheme is not
-    recognised.
+    """Return a key for one purpose alone. Whatever was sealed under another version of the scheme
+    is not recognised.
     """
     context = f"uploader state, version 3: {purpose}"
     return bytes(HKDFExpand(SHA256(), 32, context.encode()).derive(key))

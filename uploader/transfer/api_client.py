@@ -91,7 +91,7 @@ class ApiClient:
 
     @property
     def waited_for_answers(self) -> float:
-        """Return the seconds in which at least one request had left whole and was not answered."""
+        """The seconds in which at least one request had left whole and was not answered."""
         return self._transport.answer_clock.seconds
 
     def service_time(self) -> float:
@@ -203,9 +203,9 @@ class ApiClient:
         """Return the success that one request ends with, attempted again where that does no harm.
 
         `in_doubt` is asked after a response, or the lack of one, that leaves open whether the
-        request had its effect: the error with which that is the end, None where it may be sent
-        again. `retry_on` gives the cause of a refusal that passes by itself. Raises `ApiError` in
-        the service's own words, `CredentialsError` after a second 401, `TemporaryError` when the
+        request had its effect: the error with which that is the end, None if it may be sent again.
+        `retry_on` gives the cause of a refusal that passes by itself. Raises `ApiError` in the
+        service's own words, `CredentialsError` after a second 401, `TemporaryError` when the
         retries are spent.
         """
         while True:

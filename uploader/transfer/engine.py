@@ -94,7 +94,7 @@ class Engine:
 
     @property
     def waited_for_answers(self) -> float:
-        """Return the seconds in which at least one request had left whole and was not answered."""
+        """The seconds in which at least one request had left whole and was not answered."""
         return self._client.waited_for_answers
 
     def run(self, flow: Flow) -> Outcome:
@@ -390,7 +390,7 @@ class Engine:
             yield
 
     def _limit_on_changes(self, what: str) -> AbstractContextManager[object]:
-        """Return the limit on simultaneous changes to a resource; none where nothing is changed."""
+        """Return the limit on simultaneous changes to a resource; none if nothing is changed."""
         if not what:
             return nullcontext()
         limit = self._settings.concurrency or MAX_CHANGES

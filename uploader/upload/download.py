@@ -143,8 +143,8 @@ class _Reception:
         return Request("GET", url, tuple(headers), receive=self._receive)
 
     def _whole(self, response: Response) -> Response | TransportError:
-        """Return the response whose body was taken, or a broken connection where it was too short
-        or too long.
+        """Return the response whose body was taken, or a broken connection if it was too short or
+        too long.
         """
         if self._total is None or self.offset == self._total:
             return response
@@ -212,7 +212,7 @@ class _Reception:
     def checked_sha256(self, headers: Headers) -> str:
         """Return the SHA-256 of all that has come.
 
-        Raises `IntegrityError` where the service promised another digest, in `headers` or before.
+        Raises `IntegrityError` if the service promised another digest, in `headers` or before.
         """
         promised: dict[str, str] = {}
         for claim in stated_digests.claims({}, headers):
@@ -244,7 +244,7 @@ def _is_file(headers: Headers) -> bool:
 
 
 def _version(headers: Headers) -> str:
-    """Return what names this version of the file, byte for byte; empty where nothing does."""
+    """Return what names this version of the file, byte for byte; empty if nothing does."""
     etag = headers.get("etag") or ""
     if not _ETAG.fullmatch(etag):
         return ""

@@ -83,7 +83,7 @@ def _look_up(sender: FileSender) -> Response:
 
 
 def _doubt_about(sender: FileSender, response: Response) -> str:
-    """Say why the object need not be what this upload stored; empty where it surely is."""
+    """Say why the object need not be what this upload stored; empty if it surely is."""
     resource = response.json() or {}
     stated = stated_digests.claims(resource, response.headers)
     comparable = _comparable(stated, sender.source)

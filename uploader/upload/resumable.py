@@ -297,8 +297,8 @@ class ResumableUpload:
         """Return what the first word about an earlier session means for this run.
 
         The session is lost unless it is there and surely this file's. One that is complete is this
-        run's only if this run began it. Raises `OutcomeUnknown` where that can't be told, and
-        sending the file again could add it twice.
+        run's only if this run began it. Raises `OutcomeUnknown` if that can't be told, and sending
+        the file again could add it twice.
         """
         if isinstance(event, Rejected):
             return SessionLost("the session of the earlier run is no longer accepted")
@@ -394,7 +394,7 @@ class ResumableUpload:
         return self._is_finishing and error.unanswered
 
     def _doubt(self, cause: str, *, kept: bool) -> OutcomeUnknown:
-        """Return the error where the upload may be complete, and a repeat would add a second one.
+        """Return the error if the upload may be complete, and a repeat would add a second one.
 
         `kept`: a run on this machine can still ask the session, but no other.
         """
@@ -441,8 +441,8 @@ class ResumableUpload:
 
 
 def in_doubt(name: str, how: str, *, kept: bool = False) -> OutcomeUnknown:
-    """The error for a file that an earlier run may have sent; `how` it looks now is the middle of a
-    sentence.
+    """Return the error for a file that an earlier run may have sent; `how` it looks now is the
+    middle of a sentence.
 
     `kept`: its session stays in the journal.
     """
@@ -457,7 +457,7 @@ def in_doubt(name: str, how: str, *, kept: bool = False) -> OutcomeUnknown:
 
 
 def absolute(uri: str, endpoint: str) -> str:
-    """The session URI as an absolute one; a relative Location is allowed (RFC 9110, section
+    """Return the session URI as an absolute one; a relative Location is allowed (RFC 9110, section
     10.2.2).
     """
     try:

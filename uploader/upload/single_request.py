@@ -1,7 +1,7 @@
 """Uploads a file in one request, simple or multipart.
 
-No session can be asked afterwards how much of it arrived. The request is sent again only where that
-can't have two effects.
+There is no session that could be asked afterwards how much of it arrived. The request is only sent
+again if that can't have two effects.
 """
 
 from __future__ import annotations
@@ -89,8 +89,8 @@ class SingleRequestUpload:
         )
 
     def _in_doubt(self, response: Response | TransportError) -> OutcomeUnknown | None:
-        """Return the error for an attempt that may have been obeyed; None where a repeat does no
-        harm.
+        """Return the error for an attempt that may have been obeyed; None if a repeat is
+        harmless.
         """
         self._was_in_doubt = True
         if self._endpoint.idempotent:

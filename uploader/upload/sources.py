@@ -313,7 +313,7 @@ class StreamSource:
 
         Before that, a read finds the end; after it, bytes, or none as yet. A pipe is at its end
         before its first writer as well as after its last. Only Linux tells the two apart: it
-        reports a hang-up only where there was a writer. Raises `IntegrityError` where none comes.
+        reports a hang-up only where there was a writer. Raises `IntegrityError` if none comes.
         """
         descriptor = self._file.fileno()
         deadline = self._clock.monotonic() + self._timeout

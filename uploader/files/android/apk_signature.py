@@ -3,11 +3,10 @@ Signing Block.
 
 A signature is valid when the signer's key has signed the digests of the content, the key is that of
 the certificate, and the content has these digests. Every scheme in the file has to name the same
-signer, or one that the newest scheme's proof of rotation names. Where a scheme says that a newer
-one was there, the newer one has to be there. In the signing block only the values of the schemes
-are signed; its other values are not looked at. The scheme v1 (a JAR signature) is only read for its
-signer: devices do not use it where a newer scheme is there, and an APK without a newer one is
-refused.
+signer, or one that the newest scheme's proof of rotation names. If a scheme says that a newer one
+was there, the newer one has to be there. In the signing block only the values of the schemes are
+signed; its other values are not looked at. The scheme v1 (a JAR signature) is only read for its
+signer: devices do not use it if a newer scheme is there, and an APK without a newer one is refused.
 
 Source: source.android.com, "APK Signature Scheme v2", "v3" and "v3.1". Sizes in the file are
 bounded, and the content is read in chunks.
@@ -124,7 +123,7 @@ class _Signer:
 
 
 def verified_signer(file: BinaryIO) -> ApkSigner:
-    """Return who signed the APK in an open file. Raises MalformedFile where that is not proven."""
+    """Return who signed the APK in an open file. Raises MalformedFile if that is not proven."""
     archive = Archive(file, lambda name: JAR_SIGNATURE.fullmatch(name) is not None)
     layout = _layout(file)
     if archive.directory != layout.directory:
@@ -229,7 +228,7 @@ def _ends_at(tail: bytes, offset: int) -> bool:
 
 
 def _at(file: BinaryIO, offset: int, length: int) -> bytes:
-    """Return so many bytes of the file. Raises MalformedFile where there are fewer."""
+    """Return so many bytes of the file. Raises MalformedFile if there are fewer."""
     file.seek(offset)
     data = file.read(length)
     if len(data) != length:
@@ -275,7 +274,7 @@ class _Reader:
 
     @property
     def left(self) -> int:
-        """Return how many bytes are not read yet."""
+        """How many bytes are not read yet."""
         return len(self._data) - self._position
 
     def number(self) -> int:
@@ -473,7 +472,7 @@ def _encoded(key: Any) -> bytes:
 
 
 def _verify(key: Any, algorithm: int, signature: bytes, data: bytes) -> None:
-    """Raise InvalidSignature where the key did not sign the data, ValueError for a key of another
+    """Raise InvalidSignature if the key did not sign the data, ValueError for a key of another
     kind.
     """
     method = _ALGORITHMS.get(algorithm)
@@ -617,7 +616,7 @@ class _VerityTree:
 
 
 def _check_stripped(archive: Archive, signers: Mapping[int, _Signer]) -> None:
-    """Raise MalformedFile where an older scheme says that a newer one was there."""
+    """Raise MalformedFile if an older scheme says that a newer one was there."""
     expected = _schemes_of_jar(archive)
     if V2 in signers and _STRIPPED in signers[V2].attributes:
         expected.add(V3)

@@ -162,7 +162,7 @@ class Archive:
             raise MalformedFile(f"is damaged: {name} is shorter than declared.")
 
     def check_unpacked_size(self) -> None:
-        """Raise MalformedFile where the members declare more bytes than a whole app unpacks to.
+        """Raise MalformedFile if the members declare more bytes than a whole app unpacks to.
 
         For readers that go through all of them: nothing else bounds what that takes.
         """
@@ -182,7 +182,7 @@ class Archive:
 
     @property
     def directory(self) -> int:
-        """Return where the directory begins in the file, as `zipfile` found it."""
+        """Where the directory begins in the file, as `zipfile` found it."""
         return self._zip.start_dir
 
     def before_directory(self, back: int, length: int) -> bytes:
@@ -195,7 +195,7 @@ class Archive:
         return self.at(directory - back, length)
 
     def at(self, offset: int, length: int) -> bytes:
-        """Return so many bytes of the file. Raises MalformedFile where they lie beyond its end."""
+        """Return so many bytes of the file. Raises MalformedFile if they lie beyond its end."""
         if 0 <= offset <= self._size - length:
             self._file.seek(offset)
             data = self._file.read(length)

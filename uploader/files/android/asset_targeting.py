@@ -44,7 +44,7 @@ class Asset:
 
     `split_path` is its path in the APK of a configuration whose name has all `parts` behind
     `config.`; without parts in the main APK of the module. `whole_path` is its path in a standalone
-    or universal APK; None where that has another folder of the kind.
+    or universal APK; None if that has another folder of the kind.
     """
 
     split_path: str
@@ -82,7 +82,7 @@ def targeted_asset(
     *,
     is_pack: bool,
 ) -> Asset | None:
-    """Return where APKs have an asset of a module with these folders, or nothing where every APK of
+    """Return where APKs have an asset of a module with these folders, or nothing if every APK of
     the module has it. `is_pack` says that the module is an asset pack.
     """
     # Each folder with files is listed, so the one that a file lies in is enough.
@@ -140,7 +140,7 @@ def _stripped(path: str, dimension: Dimension) -> str:
 
 def _part(dimension: Dimension, value: str) -> str:
     """Return the part of a split's name that says for which devices it is (ModuleSplit.getSuffix);
-    empty where it says nothing.
+    empty if it says nothing.
     """
     if not value:
         return _OTHERS.get(dimension, "")

@@ -20,8 +20,8 @@ ListedKind: TypeAlias = Literal["split", "standalone", "universal", "slice"]
 class ListedApk:
     """What the list says of an APK (androidpublisher v3, GeneratedSplitApk and its siblings).
 
-    `split` is the name of the split, empty for the main split of the base; `module` may be empty
-    where the list has none. Of a slice of an asset pack `split` is the id of the slice.
+    `split` is the name of the split, empty for the main split of the base; `module` may be empty if
+    the list has none. Of a slice of an asset pack `split` is the id of the slice.
     """
 
     kind: ListedKind
@@ -41,8 +41,8 @@ class ListedApk:
 
 
 def objection(listed: ListedApk, identity: Identity, bundle: Bundle) -> str:
-    """Return why an APK is not the one that is listed, as what continues its name; empty where it
-    is. `identity` is what the APK says it is.
+    """Return why an APK is not the one that is listed, as what continues its name; empty if it is.
+    `identity` is what the APK says it is.
     """
     if _is_as_listed(listed, identity, bundle):
         return ""

@@ -331,7 +331,7 @@ def _image(folder: LocalizedFolder, path: Path, kind: str) -> Artifact | None:
 def _check_pixels(
     folder: LocalizedFolder, path: Path, kind: str, size: tuple[int, int]
 ) -> None:
-    """Add a problem where Play takes no image of this size, a warning where it asks for another."""
+    """Add a problem if Play takes no image of this size, a warning if it asks for another."""
     rule = IMAGE_RULES[kind]
     width, height = size
     pixels = f"{width} x {height} pixels"

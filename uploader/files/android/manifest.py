@@ -129,7 +129,7 @@ class Manifest:
 
     @property
     def version(self) -> str:
-        """Return the version's name and code, such as `1.4.2 (42)`."""
+        """The version's name and code, such as `1.4.2 (42)`."""
         if not self.version_name:
             return str(self.version_code)
         return f"{self.version_name} ({self.version_code})"
@@ -268,7 +268,7 @@ def _wanted(name: str) -> bool:
 
 
 def _version_code(root: Attributes) -> int:
-    """Return the version code (64 bits), 0 where there is none. Raises MalformedFile."""
+    """Return the version code (64 bits), 0 if there is none. Raises MalformedFile."""
     # Test builds have none. Android then counts 0, and only internal app sharing takes such an
     # artifact.
     if root.get("versionCode", "") == "":
@@ -595,7 +595,7 @@ def _proto_attribute_name(message: Mapping[int, Field]) -> str | None:
 
 
 def _proto_value(attribute: Mapping[int, Field], proto: ProtoReader) -> str:
-    """Return the compiled value, or the text where there is none."""
+    """Return the compiled value, or the text if there is none."""
     item = proto.message(attribute[_ITEM].data)
     if ITEM_REFERENCE in item:
         reference = proto.message(item[ITEM_REFERENCE].data)

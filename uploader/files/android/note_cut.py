@@ -57,7 +57,7 @@ def _fitting(text: str, limit: int) -> int:
 
 
 def _last_end(place: re.Pattern[str], text: str, room: int) -> int:
-    """Return the end of the last part that fits into `room` characters, 0 where none does."""
+    """Return the end of the last part that fits into `room` characters, 0 if none does."""
     ends = [0]
     for match in place.finditer(text):
         if match.start() > room:

@@ -148,7 +148,7 @@ class LocalizedFolder:
 
     @property
     def faulty(self) -> bool:
-        """Return whether anything was found to be wrong."""
+        """Whether anything was found to be wrong."""
         if len(self.problems) > self._earlier_problems:
             return True
         return not self.path.is_dir()

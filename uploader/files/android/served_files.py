@@ -317,7 +317,7 @@ class Bundle:
 
     @property
     def base(self) -> Element:
-        """Return the manifest of the base module."""
+        """The manifest of the base module."""
         return self.modules["base"].manifest
 
     def manifest_names(self) -> frozenset[str]:
@@ -337,7 +337,7 @@ class Bundle:
         return root
 
     def table(self, module: str) -> BuiltTable | None:
-        """Return the resource table of a module, read once; None where it has none. Raises
+        """Return the resource table of a module, read once; None if it has none. Raises
         UnreadableTable.
         """
         name = f"{module}/{BUILT_TABLE}"

@@ -148,7 +148,7 @@ class JarSignature:
         return hashlib.sha256(encoded[0]).hexdigest() in self._certificates
 
     def _read(self, name: str, max_bytes: int) -> bytes:
-        """Return a part; nothing where it is larger than any, or has more sections than there are
+        """Return a part; nothing if it is larger than any, or has more sections than there are
         entries.
         """
         if self._members.size(name) > max_bytes:
