@@ -38,6 +38,7 @@ class Shape:
 
     `others` are jobs of other wishes that somebody may run after it has failed, before it is run
     again; `people` do something in the Play Console then, and say whether there was anything to do.
+    So do those who change `beside` the job's tracks what it asks for as well.
     """
 
     job: ReleaseJob
@@ -45,6 +46,7 @@ class Shape:
     acts: tuple[Mapping[str, Any], ...] = ()
     others: tuple[ReleaseJob, ...] = ()
     people: tuple[Callable[[FaultyPlay], bool], ...] = ()
+    beside: tuple[Callable[[FaultyPlay], bool], ...] = ()
 
 
 NEXT_JOB = release_job(artifact(9), tracks=("alpha",))
@@ -143,6 +145,7 @@ class Walk:
             if failure is not None:
                 self._interrupted_by_other_jobs(play, journal)
                 self._interrupted_by_people(play, journal)
+                self._changed_beside_its_tracks(play, journal)
                 self._on_another_machine(play)
         except Exception as error:
             raise AssertionError(f"{error!r} after {trail}: {play.calls}") from error
@@ -226,6 +229,25 @@ class Walk:
                     "what has gone on was committed"
                 )
                 self._check_promoted(changed, journal)
+
+    def _changed_beside_its_tracks(
+        self, play: FaultyPlay, journal: dict[str, str]
+    ) -> None:
+        """The release is live, and somebody changes something else that the job asks for: the job
+        is run again, and does not take its own commit for one that did not happen.
+        """
+        for act in self.shape.beside:
+            changed, kept = play.copy(), dict(journal)
+            changed.begin()
+            if act(changed):
+                self.runs += 1
+                engine = Engine(changed, kept)
+                engine.run(self.shape.job)
+                assert engine.outputs["committed"] == "true"
+                assert not engine.why_discarded, "what is live is told as lost"
+                assert "PUT tracks" not in changed.calls
+                clean = self._undisturbed(self.shape, changed.live)
+                assert clean.live.content == changed.live.content
 
     def _run(
         self,

@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import signal
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from google_emulator import Emulator, specimens
 from tests.support.job import Job
 from tests.support.platforms import workflow_commands
 from tests.support.real_artifacts import real_apk
+from tests.support.transfer_harness import FakeTime
 
 MIB = 1024 * 1024
 SIZE = 5 * MIB + 12345  # bytes: six chunks of 1 MiB, the last of them short
@@ -447,6 +449,43 @@ def test_what_a_lost_commit_brought_keeps_its_results(
         "4",
         "true",
     )
+
+
+class TimeOfOthers(FakeTime):
+    """A clock during whose sleeps somebody else does something."""
+
+    def __init__(self, act: Callable[[], None]) -> None:
+        super().__init__()
+        self._act = act
+
+    def sleep(self, seconds: float) -> None:
+        super().sleep(seconds)
+        self._act()
+
+
+def test_a_lost_commit_keeps_its_results_whatever_people_change_beside_its_tracks(
+    job: Job,
+) -> None:
+    """The answer is lost and the edit gone, and while the run waits, somebody changes the testers.
+    The release is live, so its upload stays what it was; the testers are set again.
+    """
+    job.emulator.add_fault("play.edits.commit", "status-after-effect", status=503)
+    job.emulator.add_fault(
+        "play.edits.get", "status", status=404, message="Edit not found."
+    )
+
+    def let_others_test() -> None:
+        app = job.emulator.play.app("com.example.app")
+        app.live.testers["alpha"] = ["theirs@example.com"]
+
+    inputs = {**PLAY, "tracks": "alpha", "testers": "ours@example.com"}
+    code, log = job.run_here(inputs, TimeOfOthers(let_others_test))
+    assert code == 0, log
+    (result,) = json.loads((job.workspace / "uploader-results.json").read_text())
+    assert (result["error"], result["attempts"]) == ("", 1)
+    app = job.emulator.state()["apps"]["com.example.app"]
+    assert app["testers"] == {"alpha": ["ours@example.com"]}
+    assert "~ alpha: + ours@example.com, - theirs@example.com" in log
 
 
 def test_a_run_that_ends_after_the_loss_of_its_edit_says_so_of_each_file(

@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -18,6 +19,7 @@ from tests.support.fake_play import (
     PACKAGE,
     Console,
     Play,
+    State,
     artifact,
     plain,
     refused,
@@ -25,6 +27,7 @@ from tests.support.fake_play import (
     sha256,
 )
 from tests.support.play_driver import Engine, Killed, release_job
+from tests.support.turns import Choose, by_turns, in_order, in_reverse
 from uploader.errors import (
     ApiError,
     CredentialsError,
@@ -938,6 +941,151 @@ def test_when_the_edit_is_silent_the_track_tells_whether_the_commit_happened(
     assert play.count("commit") == (1 if happened else 2)
     assert play.uploads == ["app-2.aab", "mapping.txt"] * (1 if happened else 2)
     assert engine.outputs["committed"] == "true"
+
+
+CLOSED_TEST = release_job(
+    artifact(2),
+    tracks=("alpha",),
+    testers=("ours@example.com",),
+    tester_tracks=("alpha",),
+    listing=StoreFiles({"en-US": {"title": "Ours"}}),
+    supplementary=MAPPING,
+)
+"""A release to a closed track, with its testers, the store listing and a mapping."""
+
+
+def other_testers(live: State) -> None:
+    """What a person does to the testers in the Play Console."""
+    live.testers["alpha"] = ["theirs@example.com"]
+
+
+def other_listing(live: State) -> None:
+    """What a person does to the store listing in the Play Console."""
+    live.listings["en-US"] = {"language": "en-US", "title": "Theirs"}
+
+
+def commit_without_answer(
+    play: Play, error: BaseException, change: Callable[[State], None]
+) -> None:
+    """The next commit takes effect; its answer is lost, a person changes what is live, and the edit
+    is not known any more.
+    """
+
+    def commit() -> None:
+        (play.live,) = play.edits.values()
+        change(play.live)
+        play.close_edits("Edit not found.")
+
+    play.fail("commit", error, effect=commit)
+
+
+@pytest.mark.parametrize("change", [other_testers, other_listing])
+@pytest.mark.parametrize("killed", [True, False])
+def test_what_people_change_beside_the_tracks_does_not_disprove_a_lost_commit(
+    change: Callable[[State], None], *, killed: bool
+) -> None:
+    """The tracks are as they were written, so that it happened: no upload is said to be lost. The
+    job asks for the rest again, and sends the mapping with it, of which nothing shows that it is
+    there.
+    """
+    play, journal = Play(), dict[str, str]()
+    commit_without_answer(play, Killed() if killed else LOST, change)
+    if killed:
+        with pytest.raises(Killed):
+            Engine(play, journal).run(CLOSED_TEST)
+    engine = Engine(play, journal)
+    engine.run(CLOSED_TEST)
+    assert (engine.outputs["committed"], engine.why_discarded) == ("true", "")
+    assert (play.count("PUT tracks"), len(play.commits), journal) == (1, 1, {})
+    assert play.uploads == ["app-2.aab", "mapping.txt", "mapping.txt"]
+    assert play.live.testers["alpha"] == ["ours@example.com"]
+    assert play.live.listings["en-US"]["title"] == "Ours"
+
+
+@pytest.mark.parametrize("choose", [in_order, in_reverse, by_turns])
+def test_the_mapping_is_sent_with_a_second_commit_in_any_order(choose: Choose) -> None:
+    """The listing is written at the same time."""
+    play = Play()
+    commit_without_answer(play, LOST, other_listing)
+    Engine(play, {}, choose).run(CLOSED_TEST)
+    assert play.uploads.count("mapping.txt") == 2
+
+
+@pytest.mark.parametrize("killed", [True, False])
+def test_a_track_that_was_not_written_does_not_disprove_a_lost_commit(
+    *, killed: bool
+) -> None:
+    """It held the release before the job began, and somebody has taken it away since."""
+    play, journal = Play(beta=[release(2)]), dict[str, str]()
+    play.live.bundles[2] = sha256(artifact(2))
+    job = release_job(artifact(2), tracks=("alpha", "beta"), supplementary=MAPPING)
+
+    def take_away(live: State) -> None:
+        live.tracks["beta"] = [release(1)]
+
+    commit_without_answer(play, Killed() if killed else LOST, take_away)
+    if killed:
+        with pytest.raises(Killed):
+            Engine(play, journal).run(job)
+    engine = Engine(play, journal)
+    engine.run(job)
+    assert (engine.outputs["committed"], engine.why_discarded) == ("true", "")
+    assert (play.count("PUT tracks"), len(play.commits)) == (2, 1)
+    assert play.uploads == ["mapping.txt", "mapping.txt"]
+    assert play.live.tracks["beta"] == [release(2)]
+
+
+@pytest.mark.parametrize("change", [other_testers, other_listing])
+def test_a_shared_edit_with_its_tracks_alone_live_may_have_been_committed_or_not(
+    change: Callable[[State], None],
+) -> None:
+    """If a person released the same by hand, other jobs have lost their part of it: the run goes no
+    further, and says neither.
+    """
+    play = Play()
+    play.open_edit()
+    commit_without_answer(play, LOST, change)
+    engine = Engine(play)
+    with pytest.raises(
+        ReleaseRefused, match="Edit 1 is gone, and it is not known whether"
+    ):
+        engine.run(replace(CLOSED_TEST, existing_edit="1"))
+    assert (engine.outputs["committed"], engine.why_discarded) == ("", "")
+    assert (play.commits, play.edits) == ([], {})
+
+
+def test_without_a_track_testers_and_listing_show_whether_a_commit_happened() -> None:
+    """Nothing else of the job can be seen, and what was uploaded may be lost."""
+    play, icon = Play(), plain("icon.png", b"\x89PNG")
+    listing = StoreFiles({"en-US": {"title": "Ours"}}, {("en-US", "icon"): (icon,)})
+    commit_without_answer(play, LOST, other_listing)
+    engine = Engine(play)
+    engine.run(release_job(tracks=(), listing=listing))
+    assert engine.outputs["committed"] == "true"
+    assert engine.why_discarded == (
+        "Uploaded, then lost with the edit, whose commit did not happen."
+    )
+    assert play.live.listings["en-US"]["title"] == "Ours"
+
+
+def test_a_release_by_hand_in_place_of_a_lost_commit_gets_all_the_rest() -> None:
+    """The commit did not happen, and a person has released the same artifact: the run takes that
+    for its commit, and commits everything else that the job asks for.
+    """
+    play = Play()
+
+    def release_by_hand() -> None:
+        play.live.bundles[2] = sha256(artifact(2))
+        play.live.tracks["alpha"] = [release(2)]
+        play.close_edits("Edit not found.")
+
+    play.fail("commit", LOST, effect=release_by_hand)
+    engine = Engine(play)
+    engine.run(CLOSED_TEST)
+    assert (engine.outputs["committed"], len(play.commits)) == ("true", 1)
+    assert play.live.supplementary.keys() == {(2, "proguard")}
+    assert play.live.testers["alpha"] == ["ours@example.com"]
+    assert play.live.listings["en-US"]["title"] == "Ours"
 
 
 def test_an_answer_to_a_commit_that_is_no_answer_is_looked_up_too() -> None:

@@ -63,6 +63,18 @@ def next_on_beta(play: FaultyPlay) -> bool:
     return True
 
 
+def other_testers(play: FaultyPlay) -> bool:
+    """Somebody lets other people test the release, once it is live."""
+    if play.live.tracks.get("alpha") != [release(2)]:
+        return False
+    play.live = play.live.copy()
+    play.live.testers["alpha"] = ["theirs@example.com"]
+    play.close_edits(
+        "A change was made to the application outside of this Edit, please create a new edit."
+    )
+    return True
+
+
 def shared() -> FaultyPlay:
     """Has an edit into which another job uploaded its part."""
     play = FaultyPlay()
@@ -129,6 +141,7 @@ SHAPES = {
                 tester_tracks=("alpha",),
             ),
         ),
+        beside=(other_testers,),
     ),
     "promotion": Shape(
         release_job(promote_from="beta"), promoting, people=(next_on_beta,)

@@ -101,6 +101,13 @@ REVIEW_KEPT = Planted(
     "review by hand",
     "nobody is told to send it for review",
 )
+BESIDE = Planted(
+    "stage",
+    "edit.note_earlier_commit(happened=written_are_live or all_live)",
+    "edit.note_earlier_commit(happened=all_live)",
+    "testers",
+    "what is live is told as lost",
+)
 BUILT_AGAIN = Planted(
     "stage",
     "if ours != theirs and by_earlier_run:",
@@ -153,6 +160,7 @@ RULES = {
     "a release that has gone on is done": GONE_ON,
     "the next edit knows who sends for review": REVIEW,
     "the next run knows who sends for review": REVIEW_KEPT,
+    "a commit shows in the tracks that it wrote": BESIDE,
     "a bundle that was built again gets a fresh edit": BUILT_AGAIN,
     "the next edit knows the promotion": PROMOTION,
     "the next run knows the promotion": PROMOTION_KEPT,

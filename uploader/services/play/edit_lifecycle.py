@@ -20,8 +20,9 @@ with 404 or 410:
   arrive, so it is not known to have failed (DID_NOT, which is weaker than NONE). If the edit
   is gone later, the commit is in doubt again, and until then nobody says that it did not happen.
 - The edit is gone: nobody knows (UNKNOWN). A fresh edit takes its place and shows what is live. If
-  the artifacts and tracks that the lost edit changed are live, the commit happened, also where a
-  person has widened, completed or halted the release since.
+  the artifacts and tracks that the lost edit changed are live, the commit happened, even if a
+  person has widened, completed or halted the release since, or has changed the testers or the store
+  listing. If it changed neither, it happened if all that the job asks for is live.
 
 What the journal keeps of an edit of our own (`ReleaseEdit.remember`) lets a later run continue:
 
@@ -44,7 +45,9 @@ Weak spots:
   whether its commit happened. They are sent and committed once more, with the same content.
 - Somebody may release the same artifact by hand after a commit that did not happen, before its
   effect is looked at. That release is taken for the job's, and a mapping that only the lost edit
-  had is not sent again: a warning says so, and the next run sends it.
+  had is not sent again: a warning says so, and the next run sends it. If testers or the store
+  listing are missing, they are committed again, and the mapping with them; only the results of the
+  lost uploads then say that these succeeded.
 - Somebody may put another release on the track after a commit whose edit is gone, before its effect
   is looked at. Then the job's release comes to the track again.
 - A shared edit is in no journal. If its run is killed during the commit, the next run can only say
@@ -291,6 +294,13 @@ class EditState:
         )
 
     @property
+    def shows_earlier_commit(self) -> bool:
+        """Whether it took the place of an edit whose commit may have happened: what is live shows
+        that.
+        """
+        return self.stage is Stage.CLEAN and self.commit is CommitKnowledge.UNKNOWN
+
+    @property
     def in_doubt(self) -> bool:
         """Whether a commit of the job may have happened without this program knowing it, or may
         still happen.
@@ -439,23 +449,21 @@ class ReleaseEdit:
             return False
         return self.record.wrote.get(track) != after
 
-    def found_live(self, settled: bool) -> None:
-        """Note whether the changes of the edit before this one are live; otherwise they are lost.
+    def note_earlier_commit(self, *, happened: bool) -> None:
+        """Note whether the commit of the edit before this one happened, as what is live shows.
 
-        `settled` says that the tracks and artifacts are as the job wants them. Supplementary files
-        do not show whether they are live. Raises ReleaseRefused where a shared edit may be lost,
-        since other jobs would have to make their part of it again.
+        It does not show where the commit was only about supplementary files: these count as lost,
+        and are sent again. Raises ReleaseRefused if a shared edit may be lost, since other jobs
+        would have to make their part of it again.
         """
         shows = _any_shown(self.changes)
         shared_id = self.previous.shared_id
         if shared_id and not shows:
             raise gone(shared_id)
-        if settled and shows:
+        if happened and shows:
             self.apply(Event.SEEN_LIVE)
-        else:
-            self.apply(Event.NOT_SEEN)
-        if self.state.commit is not CommitKnowledge.NONE:
             return
+        self.apply(Event.NOT_SEEN)
         self._tell_missing(self.changes)
         if shared_id:
             raise gone(shared_id, "what this run put into it is not live")

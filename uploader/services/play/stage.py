@@ -18,6 +18,7 @@ from uploader.results import FileResult
 from uploader.services.base import Context
 from uploader.services.play import (
     companions,
+    edit_lifecycle,
     plan,
     reach,
     testers,
@@ -81,52 +82,99 @@ def stage(edit: ReleaseEdit) -> Changes:
 class Comparison:
     """What a job wants, held against what the edit has.
 
-    `reused` are the results of the artifacts that are there already, by version code. `live` are
-    the tracks as an earlier commit of the job has made them, empty where none is known to have
-    happened; `tracks` are those, or what becomes of each track. `lists_tracks` says whether Google
-    Play lists the tracks of the app. `published` are the files that went with a version before.
+    - `reused`: the results of the artifacts that are there already, by version code.
+    - `tracks`: what becomes of each track.
+    - `lists_tracks`: whether Google Play lists the tracks of the app.
+    - `published`: the files that went with a version that is live, in an earlier release.
+    - `sent`: the digests of the files that went with an artifact into this edit, or into the one
+      before it, whose commit happened; by purpose.
+    - `on_google_play`: the version codes that are there, and not in this edit alone.
     """
 
     reused: Mapping[int, FileResult]
-    tracks: tuple[TrackChange, ...]
-    live: tuple[TrackChange, ...]
+    tracks: _TrackComparison
     lists_tracks: bool
     listing: ListingDifference
     testers: tuple[TestersChange, ...]
     published: tuple[SupplementaryFile, ...]
+    sent: Mapping[str, str]
     on_google_play: frozenset[int]
 
 
+@dataclass(frozen=True)
+class _TrackComparison:
+    """What becomes of each track.
+
+    - `are_as_written`: the tracks are as an earlier commit of the job made them, and stay so.
+    - `commits_again`: the earlier commit happened, and people have changed since what the job asks
+      for: that needs a second one.
+    """
+
+    changes: tuple[TrackChange, ...]
+    are_as_written: bool = False
+    commits_again: bool = False
+
+
 def _compare(edit: ReleaseEdit) -> Comparison:
-    """Read what the edit has, and find out whether a commit that is in doubt has happened."""
+    """Read what the edit has, and find out whether the commit of an edit before it happened."""
     content = _read(edit)
     lists_tracks = bool(edit.seen)
     # This may ask for a track that the list does not have, and so adds to what is seen.
     content.testers = _of_new_tracks(edit, content.testers)
     reused = _find_reused(edit, content.artifacts)
-    all_uploaded = len(reused) == len(set(edit.job.codes))
-    # This edit may have taken the place of one whose commit may have happened.
-    in_doubt = edit.state.commit is CommitKnowledge.UNKNOWN
-    live: tuple[TrackChange, ...] = ()
-    if in_doubt and all_uploaded:
-        live = track_merge.found_as_written(edit)
-    changes = live or _plan_tracks(edit, content.artifacts)
-    if in_doubt:
-        tracks_are_live = bool(live) or _are_settled(changes)
-        edit.found_live(all_uploaded and tracks_are_live and content.is_live)
+    if edit.state.shows_earlier_commit:
+        on_tracks = _look_for_earlier_commit(edit, content, reused)
+    else:
+        on_tracks = _TrackComparison(_plan_tracks(edit, content.artifacts))
+    sent: Mapping[str, str] = dict(edit.changes)
+    if on_tracks.commits_again:
+        # Nothing shows that these files are there, and sending them needs no commit of its own.
+        sent = {}
     on_google_play = _live_artifacts(edit, reused)
     published: tuple[SupplementaryFile, ...] = ()
     if edit.state.own:
         published = companions.published(edit.job, edit.context, on_google_play)
     return Comparison(
         reused=reused,
-        tracks=changes,
-        live=live,
+        tracks=on_tracks,
         lists_tracks=lists_tracks,
         listing=content.listing,
         testers=content.testers,
         published=published,
+        sent=sent,
         on_google_play=on_google_play,
+    )
+
+
+def _look_for_earlier_commit(
+    edit: ReleaseEdit, content: _Content, reused: Collection[int]
+) -> _TrackComparison:
+    """Find out whether the commit of the edit before this one happened, and note it.
+
+    It happened if every track that it wrote is as it was written, or has gone on from there,
+    whatever people have changed beside that. If it wrote no track, or one is not so, it happened if
+    all that the job asks for is live.
+
+    Raises ReleaseRefused for a shared edit of which only the tracks are live: somebody may have
+    released the same by hand, and then other jobs have lost their part of the edit.
+    """
+    all_uploaded = len(reused) == len(set(edit.job.codes))
+    as_written: tuple[TrackChange, ...] = ()
+    written_are_live = False
+    if all_uploaded:
+        as_written = track_merge.found_as_written(edit)
+        written_are_live = track_merge.are_as_written(edit)
+    changes = as_written or _plan_tracks(edit, content.artifacts)
+    tracks_are_live = bool(as_written) or _are_settled(changes)
+    all_live = all_uploaded and tracks_are_live and content.is_live
+    shared_id = edit.previous.shared_id
+    if shared_id and written_are_live and not all_live:
+        raise edit_lifecycle.gone(shared_id)
+    edit.note_earlier_commit(happened=written_are_live or all_live)
+    return _TrackComparison(
+        changes,
+        are_as_written=bool(as_written),
+        commits_again=written_are_live and not all_live,
     )
 
 
@@ -261,12 +309,13 @@ def _changes(edit: ReleaseEdit, comparison: Comparison) -> Changes:
         job, comparison.on_google_play, comparison.published, shared_edit
     )
     images = [place.change for place in comparison.listing.places if place.change]
-    first_staged = reach.first_staged(comparison.tracks)
-    shadowed = reach.shadowed(comparison.tracks, edit.seen)
-    left_behind = reach.left_behind(job, comparison.tracks, edit.context)
+    on_tracks = comparison.tracks.changes
+    first_staged = reach.first_staged(on_tracks)
+    shadowed = reach.shadowed(on_tracks, edit.seen)
+    left_behind = reach.left_behind(job, on_tracks, edit.context)
     return Changes(
         job,
-        tracks=comparison.tracks,
+        tracks=on_tracks,
         files=tuple(files),
         texts=comparison.listing.text_changes,
         images=tuple(images),
@@ -331,18 +380,19 @@ def _put_what_needs_artifacts(
     one of the files is refused, the edit is deleted with the tracks. A shared edit stays open after
     a refusal, and another job may commit it, so the tracks come last there.
     """
-    on_tracks = list(comparison.live)
+    on_tracks: list[TrackChange] = []
 
     def put_tracks() -> None:
-        if not comparison.live:
+        if comparison.tracks.are_as_written:
+            on_tracks.extend(comparison.tracks.changes)
+        else:
             on_tracks.extend(_put_tracks(edit))
 
     def put_testers() -> None:
         testers.replace(edit, changes.testers)
 
-    published = comparison.published
     put_files: list[Callable[[], None]] = [
-        partial(_put_supplementary, edit, companion, published)
+        partial(_put_supplementary, edit, companion, comparison)
         for companion in edit.job.supplementary
     ]
     if edit.state.own:
@@ -556,50 +606,49 @@ def _where(edit: ReleaseEdit, code: int) -> str:
 
 
 def _put_supplementary(
-    edit: ReleaseEdit,
-    companion: SupplementaryFile,
-    published: Collection[SupplementaryFile],
+    edit: ReleaseEdit, companion: SupplementaryFile, comparison: Comparison
 ) -> None:
-    """Put a file that goes with an artifact into the edit, unless it is there already.
+    """Put a file that goes with an artifact into the edit, unless it is there already, or was
+    published with the version before.
 
-    Google Play does not list these files, so the journal has what was put into this edit: a digest,
-    or the version whose file is used. Files that are `published` with the version are not sent
-    again.
+    Google Play does not list these files, so the journal has what was sent: a digest, or the
+    version whose file is used.
     """
     file = companion.file
+    if file == "bundle":
+        return
+    is_published = companion in comparison.published
+    sent = comparison.sent.get(f"{companion.kind}:{companion.version_code}", "")
     if isinstance(file, Artifact):
-        _put_file(edit, companion, file, is_published=companion in published)
-    elif isinstance(file, int) and companion not in published:
+        if is_published or (sent and sent == edit.context.sha256(file)):
+            digest = edit.context.sha256(file)
+            result = FileResult(file.name, file.size or 0, digest, reused=True)
+            edit.context.reused(result)
+        else:
+            _put_file(edit, companion, file)
+    elif not is_published and sent != _reference_to(file):
         _put_reference(edit, companion, file)
 
 
-def _put_file(
-    edit: ReleaseEdit,
-    companion: SupplementaryFile,
-    file: Artifact,
-    *,
-    is_published: bool,
-) -> None:
-    """Upload a file that goes with an artifact, unless it is there already."""
+def _put_file(edit: ReleaseEdit, companion: SupplementaryFile, file: Artifact) -> None:
+    """Upload a file that goes with an artifact."""
     purpose = f"{companion.kind}:{companion.version_code}"
-    in_edit = edit.changes.get(purpose)
-    if is_published or (in_edit and in_edit == edit.context.sha256(file)):
-        digest = edit.context.sha256(file)
-        edit.context.reused(FileResult(file.name, file.size or 0, digest, reused=True))
-        return
     edit.changing(purpose)
     result = edit.api.upload_supplementary(file, companion.version_code, companion.kind)
     edit.changed(purpose, result.sha256)
 
 
 def _put_reference(edit: ReleaseEdit, companion: SupplementaryFile, other: int) -> None:
-    """Let an APK use the expansion file of another version, unless it does already."""
+    """Let an APK use the expansion file of another version."""
     purpose = f"{companion.kind}:{companion.version_code}"
-    reference = f"references:{other}"
-    if edit.changes.get(purpose) != reference:
-        edit.changing(purpose)
-        edit.api.refer_expansion(companion.version_code, companion.kind, other)
-        edit.changed(purpose, reference)
+    edit.changing(purpose)
+    edit.api.refer_expansion(companion.version_code, companion.kind, other)
+    edit.changed(purpose, _reference_to(other))
+
+
+def _reference_to(version_code: int) -> str:
+    """Return what the journal has of an expansion file that is another version's."""
+    return f"references:{version_code}"
 
 
 def other_tracks(edit: ReleaseEdit) -> tuple[OtherTrack, ...]:

@@ -764,6 +764,16 @@ def found_as_written(edit: ReleaseEdit) -> tuple[TrackChange, ...]:
     return tuple(changes)
 
 
+def are_as_written(edit: ReleaseEdit) -> bool:
+    """Whether the edit before this one wrote any tracks, and each of them holds what was written
+    there, or that has gone on since.
+    """
+    for track in edit.record.wrote:
+        if _find_as_written(edit, track) is None:
+            return False
+    return bool(edit.record.wrote)
+
+
 def _find_as_written(edit: ReleaseEdit, track: str) -> TrackChange | None:
     """Return one track for `found_as_written`; None if it does not hold what was written."""
     if track not in edit.record.wrote:  # it held everything already
