@@ -30,12 +30,8 @@ ENTRYPOINT = (
     "entrypoint gets the runner's shell as arguments: clear it with `image: {name: …, entrypoint: "
     '[""]}` and call `uploader` in `script`.'
 )
-PATHS = (
-    "files",
-    "apks",
-    "mapping-file",
-    "debug-symbols",
-)  # the lists whose words name files
+# the lists whose words name files
+PATHS = ("files", "apks", "mapping-file", "debug-symbols")
 ARTIFACT = re.compile(
     r"[\w .+@~/*?-]{1,200}\.(?:aab|apks?|zip|obb|eml|png|jpe?g|txt|html?|pdf|csv)"
 )

@@ -702,18 +702,26 @@ def test_what_google_play_writes_into_a_manifest_is_no_change() -> None:
     assert served_manifest(root).served == "same"
 
 
+CHANGED_ACTIVITY = replace(
+    ACTIVITY, attributes={**ACTIVITY.attributes, "0x01010010": "12:00000001"}
+)
+
+
 @pytest.mark.parametrize(
     ("components", "attributes", "why"),
     [
         ([ACTIVITY, component("service", "com.evil.Spy")], {}, "<service> was added"),
         ([], {}, "<activity> was removed"),
-        ([replace(ACTIVITY, attributes={**ACTIVITY.attributes, "0x01010010": "12:00000001"})],
-         {}, "<activity> was changed"),
+        ([CHANGED_ACTIVITY], {}, "<activity> was changed"),
         ([ACTIVITY], {"0x0101000b": "text:shared"}, "was added"),
-        ([ACTIVITY, component("meta-data", "com.android.vending.other")], {}, "was added"),
+        (
+            [ACTIVITY, component("meta-data", "com.android.vending.other")],
+            {},
+            "was added",
+        ),
     ],
     ids=["added", "removed", "changed", "attribute", "metadata"],
-)  # fmt: skip
+)
 def test_a_changed_manifest_is_a_change(
     components: list[Element], attributes: dict[str, str], why: str
 ) -> None:
