@@ -215,7 +215,7 @@ def test_who_sends_changes_for_review_is_not_claimed_of_a_commit_that_nobody_saw
         "true",
         "",
     )
-    assert "through its own commit, whose answer was lost, or through" in engine.log
+    assert "by its own commit, whose answer was lost, or by" in engine.log
 
 
 def test_an_edit_without_changes_is_not_continued() -> None:
