@@ -375,8 +375,9 @@ class Stopped(
         super().__init__("Not finished, because another part of the run failed.")
 
 
-class Interrupted(UploaderError, title="Interrupted", code="interrupted"):
-    """The run was told to stop by a signal; `exit_code` is 130 for SIGINT and 143 for every other.
+class Interrupted(UploaderError, title="Cancelled", code="interrupted"):
+    """The run was told to stop by a signal, as CI systems send it to a job that is cancelled or has
+    reached its time limit. `exit_code` is 130 for SIGINT and 143 for every other.
 
     `unanswered` is true where a request was sent whole and its answer was not waited for;
     `in_doubt` where an upload may be complete, a repeat would add a second one, and a later run
@@ -385,6 +386,7 @@ class Interrupted(UploaderError, title="Interrupted", code="interrupted"):
 
     session_kept = True
     signal_number: int
+    signal_name: str  # `SIGTERM`
     in_doubt: bool
 
     def __init__(
@@ -402,9 +404,10 @@ class Interrupted(UploaderError, title="Interrupted", code="interrupted"):
         if signal_number == 2:
             code = "interrupted"
             exit_code = 130
-        super().__init__(f"Stopped by {name}.", hint=hint, code=code)
+        super().__init__(f"The job was cancelled ({name}).", hint=hint, code=code)
         vars(self).update(
             signal_number=signal_number,
+            signal_name=name,
             exit_code=exit_code,
             unanswered=unanswered,
             in_doubt=in_doubt,

@@ -102,9 +102,7 @@ def test_rest_of_the_page() -> None:
     files.
     """
     text = page()
-    assert text.startswith(
-        "## ✅ Version 278 is on internal, beta.\n\nTarget: `play`\n"
-    )
+    assert text.startswith("## ✅ Version 278 is on internal, beta\n\nTarget: `play`\n")
     assert (
         "[The app in the Play "
         "Console](<https://play.google.com/console/developers/app?id=com.example&x=%281%29>)"
@@ -283,14 +281,11 @@ def test_resumed_upload_shows_what_the_earlier_run_had_sent() -> None:
 
 def test_interrupted_upload_has_not_failed() -> None:
     """Neither the table nor the timeline calls it so where a later run goes on with it."""
-    ended = TimelineEvent(4.0, "interrupted", "nothing lost, 8.0 of 30.0 MiB stored")
-    file = replace(
-        BUNDLE, error="Stopped by SIGTERM.", timeline=(BUNDLE.timeline[0], ended)
-    )
-    text = page(
-        files=(file,), outcome="failed", error=ApiError("Stopped by SIGTERM.", status=0)
-    )
-    told = "interrupted, nothing lost, 8.0 of 30.0 MiB stored"
+    ended = TimelineEvent(4.0, "interrupted", "8.0 of 30.0 MiB received and kept")
+    error = Interrupted(15)
+    file = replace(BUNDLE, error=error.what, timeline=(BUNDLE.timeline[0], ended))
+    text = page(files=(file,), outcome="failed", error=error)
+    told = "stopped, 8.0 of 30.0 MiB received and kept"
     assert tables(text)[0][1][-1] == f"⏸️ {told}"
     assert chart(text)[-1] == f"{told} :done, milestone, 3500, 3501"
 
@@ -322,7 +317,7 @@ def test_failure_says_what_why_and_what_to_do() -> None:
         error=error,
         troubleshooting="https://x.example/T.md",
     )
-    assert text.startswith("## ❌ Google said: Precondition check failed.\n")
+    assert text.startswith("## ❌ Google said: Precondition check failed\n")
     assert text.count("Precondition") == 1
     assert (
         "> [!CAUTION]\n> **What to do:** Create it.\n>\n> **Likely cause:** No app.\n>\n"
@@ -411,7 +406,7 @@ def test_heading_of_a_trouble_is_that_of_the_release() -> None:
     }
     assert page(heading=halted, **failed).startswith("## 🛑 1.4.2 (42) halted at 5 %\n")
     done = Heading("1.4.2 (42) is released on beta")
-    assert page(heading=done, **failed).startswith("## ❌ The rollout is halted.\n")
+    assert page(heading=done, **failed).startswith("## ❌ The rollout is halted\n")
 
 
 def test_refusal_is_brief_and_its_codes_are_folded() -> None:
@@ -448,7 +443,7 @@ def test_refusal_whose_words_are_the_heading_does_not_repeat_them() -> None:
         f"The service refused the commit of edit {'7' * 20} (403, forbidden): No quota"
     )
     text = page(outcome="failed", error=ApiError(what, status=403, message="No quota"))
-    assert text.startswith("## ❌ No quota.\n")
+    assert text.startswith("## ❌ No quota\n")
     assert "Google says" not in text
 
 
@@ -465,20 +460,32 @@ def test_first_lines_name_the_app() -> None:
 
 
 def test_run_that_was_told_to_stop_has_not_failed() -> None:
-    """It has the mark of a pause, and what to do is no word of caution."""
+    """It has the mark of a pause, what to do is no word of caution, and nobody has to know signals.
+    What a signal kept from happening is told in full.
+    """
     text = page(outcome="failed", error=Interrupted(15), fate="Not released")
-    assert text.startswith("## ⏸️ Not released: Stopped by SIGTERM\n")
-    assert "> [!IMPORTANT]\n> **What to do:** Run again.\n" in text
+    assert text.startswith("## ⏸️ Not released: the job was cancelled\n")
+    assert (
+        "> [!IMPORTANT]\n> **What to do:** Run again.\n>\n"
+        "> **Failure:** `terminated` (SIGTERM)\n" in text
+    )
+    text = page(outcome="failed", error=Interrupted(2))
+    assert text.startswith("## ⏸️ The job was cancelled\n")
+    error = Interrupted(2).with_what(
+        "It is NOT halted. The job was cancelled (SIGINT)."
+    )
+    text = page(outcome="failed", error=error)
+    assert text.startswith("## ⏸️ It is NOT halted. The job was cancelled (SIGINT).\n")
 
 
 @pytest.mark.parametrize(
     ("what", "message", "heading"),
     [
-        ("Refused (403, forbidden): No quota", "No quota", "No quota."),
+        ("Refused (403, forbidden): No quota", "No quota", "No quota"),
         (
             "Gave up on a.aab; last error: the server answered 503",
             "",
-            "Gave up on a.aab.",
+            "Gave up on a.aab",
         ),
         (f"The edit {'7' * 20} is gone", "", "Refused"),
         ("long " * 50, "", "Refused"),
@@ -492,7 +499,7 @@ def test_heading_of_other_failures_is_short(
     error = ApiError(what, status=403, message=message)
     assert page(outcome="failed", error=error).startswith(f"## ❌ {heading}\n")
     told = page(outcome="failed", error=error, fate="Not released")
-    assert told.startswith(f"## ❌ Not released: {heading.rstrip('.')}\n")
+    assert told.startswith(f"## ❌ Not released: {heading}\n")
 
 
 def test_nothing_is_cut_that_stands_nowhere_else() -> None:
@@ -587,7 +594,7 @@ def test_several_mistakes_are_a_list_below_a_short_headline() -> None:
         *(Problem(f"input-{number}", "is wrong.") for number in range(60))
     )
     text = page(outcome="failed", headline=error.what, error=error)
-    assert text.startswith("## ❌ 60 inputs are wrong.\n")
+    assert text.startswith("## ❌ 60 inputs are wrong\n")
     assert "> **Failure:** `invalid-input`\n\n- ❌ input-0: is wrong.\n" in text
     assert "- ❌ input-49: is wrong.\n- and 10 more\n" in text
 

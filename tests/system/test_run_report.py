@@ -144,8 +144,8 @@ def test_the_speed_of_a_resumed_upload_counts_what_this_run_sent(job: Job) -> No
         first.log,
         re.MULTILINE,
     )
-    assert bars(first)[-1] == "interrupted, 2.0 of 5.0 MiB stored"
-    assert tables(first.summary)[0][1][-1] == "⏸️ interrupted, 2.0 of 5.0 MiB stored"
+    assert bars(first)[-1] == "stopped, 2.0 of 5.0 MiB received"
+    assert tables(first.summary)[0][1][-1] == "⏸️ stopped, 2.0 of 5.0 MiB received"
     assert first.results[0]["error"]
     second = job.run(CHUNKS)
     assert (

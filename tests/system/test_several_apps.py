@@ -187,7 +187,7 @@ def test_what_fails_between_two_commits_is_finished_by_the_next_run(job: Job) ->
     assert ended.code in (3, 4), ended.log
     assert live(job) == ["com.example.phone"]
     assert [app["committed"] for app in apps(ended).values()] == [True, False, False]
-    assert ended.summary.startswith(f"## ❌ 1 of 3 apps is live, {APPS[1]} failed: ")
+    assert ended.summary.startswith(f"## ❌ 1 of 3 apps is live, {APPS[1]} failed\n")
     assert all(
         app["edit-id"] in str(job.emulator.state()["edits"]["open"])
         for app in list(apps(ended).values())[1:]
@@ -242,7 +242,7 @@ def test_an_app_whose_review_is_pending_is_not_called_live(
         "play.edits.commit", "status", status=403, message=words, nth=2
     )
     ended = job.run({**RELEASE, "tracks": "production", **more})
-    assert ended.summary.startswith(f"## ❌ 1 of 3 apps is {fate}, {APPS[1]} failed: ")
+    assert ended.summary.startswith(f"## ❌ 1 of 3 apps is {fate}, {APPS[1]} failed\n")
     assert f"**Google says ({APPS[1]}):** {words}\n" in ended.summary
     assert "Likely cause" not in ended.summary
 

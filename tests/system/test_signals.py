@@ -183,7 +183,7 @@ def test_a_signal_is_heard_while_the_program_is_loaded(
         str(int(number)),
     ]
     ended = Running(job, popen(job, command)).end()
-    assert (ended.code, ended.log.count(f"Stopped by {number.name}")) == (
+    assert (ended.code, ended.log.count(f"The job was cancelled ({number.name}).")) == (
         SIGNALS[number],
         1,
     ), ended.log

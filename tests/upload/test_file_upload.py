@@ -278,7 +278,7 @@ def test_what_a_single_request_has_added_is_kept() -> None:
 
 @pytest.mark.parametrize(
     ("lasting", "words"),
-    [(True, "nothing lost, 40 of 100 B stored"), (False, "40 of 100 B stored")],
+    [(True, "40 of 100 B received and kept"), (False, "40 of 100 B received")],
     ids=["kept-state", "state-of-this-machine"],
 )
 def test_an_upload_that_can_be_continued_is_interrupted(

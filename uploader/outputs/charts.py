@@ -47,7 +47,7 @@ _EVENTS = {
     "resumed": ("milestone, ", "resumed "),
     "restarted": ("crit, milestone, ", "starting over, "),
     "done": ("done, milestone, ", ""),
-    "interrupted": ("done, milestone, ", "interrupted, "),
+    "interrupted": ("done, milestone, ", "stopped, "),
     "failed": ("crit, milestone, ", "failed. "),
 }
 _REQUEST = ("sent", "answer")  # a request, and the wait for its response

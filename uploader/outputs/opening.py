@@ -14,7 +14,7 @@ from uploader.errors import ApiError, InputError, Interrupted, UploaderError
 from uploader.outputs.markdown import MAX_CELL, Escaper, alert, details, link
 from uploader.outputs.report import Report
 from uploader.services.base import Heading
-from uploader.text import sentence
+from uploader.text import capitalised, sentence
 
 MAX_HEADING = 120  # characters of a sentence from outside in a heading
 MAX_APPS = 10  # that are named
@@ -91,7 +91,7 @@ def _heading(report: Report) -> Heading | None:
 def _without_release(report: Report, escaper: Escaper) -> str:
     """The heading of a run that has no release to speak of, or failed."""
     if report.error is None:
-        return f"## ✅ {escaper.text(sentence(report.headline))}"
+        return f"## ✅ {escaper.text(_without_stop(report.headline))}"
     mark = "❌"
     if isinstance(report.error, Interrupted):
         mark = "⏸️"
@@ -110,29 +110,51 @@ def _summary_line(report: Report) -> str:
 
 
 def _failure(report: Report, error: UploaderError) -> str:
-    """What did not happen, and why, in a few words."""
-    words = _in_brief(error)
+    """What did not happen, and why, in a few words without a full stop."""
+    known = _known(error)
+    if report.fate and not known and len(report.apps) > 1 and _message(error):
+        # The fates of several apps are long, and the service's own words stand below.
+        return report.fate
     if report.fate:
-        return f"{report.fate}: {words.rstrip('.')}"
-    return words
+        return f"{report.fate}: {known or _in_brief(error)}"
+    return capitalised(known) or _in_brief(error)
+
+
+def _known(error: UploaderError) -> str:
+    """What is known to lie behind a failure, in a few words with a small letter; else empty."""
+    if _is_only_cancelled(error):
+        return "the job was cancelled"
+    if isinstance(error, InputError):
+        return ""
+    # The table is large, and has only what others refuse.
+    from uploader import error_table
+
+    return error_table.briefly(error.code)
+
+
+def _is_only_cancelled(error: UploaderError) -> bool:
+    """Whether a failure has nothing to say but that the job was cancelled."""
+    if not isinstance(error, Interrupted):
+        return False
+    return error.what == Interrupted(error.signal_number).what
 
 
 def _in_brief(error: UploaderError) -> str:
     """Why the run failed, as short as it can be said."""
-    if not isinstance(error, InputError):
-        # The table is large, and has only what others refuse.
-        from uploader import error_table
-
-        words = error_table.briefly(error.code)
-        if words:
-            return words
     message = _message(error)
     if 0 < len(message) <= MAX_HEADING:
-        return sentence(message)
+        return _without_stop(message)
     first, _, _ = error.what.partition("; ")
     if len(first) <= MAX_HEADING and not _TECHNICAL.search(first):
-        return sentence(first)
+        return _without_stop(first)
     return error.title
+
+
+def _without_stop(words: str) -> str:
+    """A sentence as a heading has it, without its full stop; several sentences as they are."""
+    if ". " in words:
+        return sentence(words)
+    return words.strip().rstrip(".")
 
 
 def _message(error: UploaderError) -> str:
@@ -197,7 +219,10 @@ def _of_failure(report: Report, error: UploaderError, escaper: Escaper) -> list[
     if address:
         address += f"#{error.code}"
     code = link(f"`{error.code}`", address)
-    links = [f"**Failure:** {code}"]
+    failure = f"**Failure:** {code}"
+    if isinstance(error, Interrupted):
+        failure += f" ({error.signal_name})"
+    links = [failure]
     pages = list(_pages_in(f"{error.hint} {error.cause}"))
     if report.heading:
         pages += report.heading.pages
@@ -220,12 +245,13 @@ def _what_happened(report: Report, error: UploaderError, escaper: Escaper) -> li
     """
     label = "What happened"
     words = error.what
+    if _is_only_cancelled(error):
+        return []  # the heading says it, and the signal stands beside the failure's code
     if _TECHNICAL.search(error.what):
         label = "Google says"
         words = _message(error)
         package, _, _ = error.what.partition(": ")
         if words and len(report.apps) > 1 and package in report.apps:
-            # The heading may have the words, but beside the fates of other apps.
             return [_paragraph(f"{label} ({package})", words, escaper)]
     if not words or _is_in_heading(words, report, escaper):
         return []

@@ -242,7 +242,7 @@ class _Page:
         if file.timeline:
             last = file.timeline[-1]
             if last.kind == "interrupted":
-                return f"⏸️ interrupted, {escaper.text(last.text)}"
+                return f"⏸️ stopped, {escaper.text(last.text)}"
         error = self._report.error
         mark = "❌"
         if isinstance(error, Interrupted):

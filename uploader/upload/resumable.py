@@ -47,7 +47,6 @@ from uploader.upload.journal_records import SessionInJournal
 from uploader.upload.proof import look_up_stored
 from uploader.upload.sender import FileSender
 
-_KEPT = "What the server has stored is kept, and the next run continues from there."
 _KEPT_HERE = (
     "A run on another machine starts over: set `state-dir` to a folder that is kept, and the next "
     "run continues the upload."
@@ -385,7 +384,17 @@ class ResumableUpload:
             return self._doubt(error.what, kept=self._record.is_kept)
         if not self._record.is_kept or not self._session.uri:
             return error
-        return error.with_advice(also=_KEPT if is_found else _KEPT_HERE)
+        if not is_found:
+            return error.with_advice(also=_KEPT_HERE)
+        return error.with_advice(also=self._what_is_kept())
+
+    def _what_is_kept(self) -> str:
+        """Return what the next run goes on from, for one that finds the session."""
+        upload = self._upload
+        if not upload.stored:
+            return f"The next run continues the upload of {upload.name}."
+        received = f"{share(upload.stored, upload.size)} of {upload.name}"
+        return f"The server has received {received}: the next run goes on from there."
 
     def _may_be_complete(self, error: UploaderError) -> bool:
         """Tell whether the server may have finished the upload without this run's knowledge."""

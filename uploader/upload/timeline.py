@@ -76,10 +76,10 @@ class Timeline(UploadListener):
         if not self._is_kept:
             self._add("failed", error.what)
             return
-        stored = f"{share(self._upload.stored, self._upload.size)} stored"
+        received = f"{share(self._upload.stored, self._upload.size)} received"
         if self._lasting:
-            stored = f"nothing lost, {stored}"
-        self._add("interrupted", stored)
+            received += " and kept"
+        self._add("interrupted", received)
 
     def _add(
         self,

@@ -64,4 +64,4 @@ def test_the_error_of_an_app_is_told_under_its_name() -> None:
 
 
 def test_a_signal_is_about_no_app() -> None:
-    assert failed_with(Interrupted(15)).what == "Stopped by SIGTERM."
+    assert failed_with(Interrupted(15)).what == "The job was cancelled (SIGTERM)."
