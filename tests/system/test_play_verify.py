@@ -85,7 +85,7 @@ def test_what_is_served_is_what_was_built(released: Job) -> None:
     subjects = statement(released)["subject"]
     assert subjects[0]["name"] == "app.aab"
     assert len(subjects) == 1 + 2 * (3 * 2 + 2 + 1 + 1)
-    assert "com.example.app 42: the same as built" in ended.log
+    assert "com.example.app 1.0 (42): the same as built" in ended.log
     assert left(released) == ["app.aab", *OWN]
 
 
@@ -279,7 +279,7 @@ def test_another_build_than_was_uploaded_is_told_before_a_halt(released: Job) ->
         "served-changed",
         "changed",
     )
-    told = "## ❌ app.aab is not the bundle that was uploaded as version 42.\n"
+    told = "## ❌ app.aab is not the bundle that was uploaded as version 42\n"
     assert ended.summary.startswith(told)
     assert released.emulator.state()["edits"]["open"] == []
 
@@ -459,7 +459,7 @@ def test_each_of_several_apps_is_compared(several: Job, target: str) -> None:
     words = (
         "; what is served: same |"
         if target == "play"
-        else f"{WATCH} 42: the same as built"
+        else f"{WATCH} 1.0 (42): the same as built"
     )
     assert words in ended.summary
 
@@ -481,7 +481,7 @@ def test_the_worst_of_several_apps_ends_the_run(several: Job, target: str) -> No
         PHONE: ("", "apks-not-generated"),
         WATCH: ("changed", "served-changed"),
     }
-    assert f"{WATCH}: The served APKs do not match a.aab" in ended.log
+    assert f"{WATCH}: The served APKs of 1.0 (42) do not match a.aab" in ended.log
     assert WATCH in ended.summary
     assert compared(several) == [(WATCH, 42, "changed")]
 

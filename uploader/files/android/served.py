@@ -160,6 +160,14 @@ class Verdict:
     protection: tuple[str, ...] = ()
     transparency: CodeTransparency | None = None
     doubts: tuple[str, ...] = ()
+    version_name: str = ""
+
+    @property
+    def version(self) -> str:
+        """Return the version's name and code, `1.4.2 (42)`; the code alone where it has no name."""
+        if not self.version_name:
+            return str(self.version_code)
+        return f"{self.version_name} ({self.version_code})"
 
     @property
     def has_base(self) -> bool:
@@ -607,6 +615,7 @@ class _Comparison:
             bundle_sha256=self._bundle.members.file_sha256(),
             package=identity.package,
             version_code=identity.version_code,
+            version_name=identity.version_name,
             apks=tuple(reports),
             findings=tuple(findings),
             left_out=self._left_out,

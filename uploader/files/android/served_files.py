@@ -45,6 +45,7 @@ from uploader.files.android.manifest_rules import (
     FUSED_MODULES,
     REQUIRED_SPLIT_TYPES,
     SPLITS_REQUIRED,
+    VERSION_NAME,
     YES,
     Kind,
 )
@@ -75,7 +76,8 @@ _PROTECTION_CLASS = b"Lcom/pairip/"  # of the wrapper of automatic protection
 @dataclass(frozen=True)
 class Identity:
     """What an APK or a bundle says it is. `module` is the one that an APK belongs to; `fused` are
-    all modules that were merged into it.
+    all modules that were merged into it. `version_name` is empty where the manifest has none, or
+    takes it from a resource.
     """
 
     package: str
@@ -86,6 +88,7 @@ class Identity:
     fused: tuple[str, ...] = ()
     min_sdk: int = 1
     splits_required: bool = False
+    version_name: str = ""
 
     @property
     def is_master(self) -> bool:
@@ -443,7 +446,16 @@ def identity_of(manifest: Element) -> Identity:
         fused,
         served_manifest.min_sdk(manifest),
         bool(_required_types(manifest)) or _requires_splits(manifest),
+        _version_name(manifest),
     )
+
+
+def _version_name(manifest: Element) -> str:
+    """Return the version's name; empty where the manifest has none, or takes it from a resource."""
+    value = manifest.attributes.get(VERSION_NAME, "")
+    if not value.startswith("text:"):
+        return ""
+    return value.removeprefix("text:")[:200]
 
 
 def _kind_of_main(manifest: Element, fused: tuple[str, ...]) -> Kind:

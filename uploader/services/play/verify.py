@@ -498,7 +498,7 @@ def _worst(verdicts: Sequence[Verdict]) -> Served:
 
 def _headline(verdict: Verdict) -> str:
     """Return what came of one comparison, as a sentence or two."""
-    app = f"{verdict.package} {verdict.version_code}"
+    app = f"{verdict.package} {printable(verdict.version)}"
     same_entries = 0
     unverified_entries = 0
     for apk in verdict.apks:
@@ -544,11 +544,14 @@ def _trouble(
     """Return what ends the run with 6, or None."""
     names = [verdict.bundle for verdict in verdicts if verdict.served == worst]
     bundles = ", ".join(names)
+    versions = ", ".join(
+        printable(verdict.version) for verdict in verdicts if verdict.served == worst
+    )
     if worst == "changed" and len(other_builds) == len(names):
         return _not_uploaded(other_builds)
     if worst == "changed":
         return ReleaseTrouble(
-            f"The served APKs do not match {bundles}{_differing(verdicts)}.",
+            f"The served APKs of {versions} do not match {bundles}{_differing(verdicts)}.",
             cause="They were built from other sources, changed on the way, or Google Play made a "
             "change that this program does not recognise.",
             hint="Until you know why, halt the release with `target: play` and `status: halted`, "
@@ -558,7 +561,7 @@ def _trouble(
         )
     if worst == "protected" and require_unprotected:
         return ReleaseTrouble(
-            f"Google Play's automatic protection rewrote the code of {bundles}.",
+            f"Google Play's automatic protection rewrote the code of {versions}.",
             cause="It is switched on for this release in the Play Console.",
             hint="Switch it off in the Play Console, under App integrity, and release a new "
             "version, or leave `require-unprotected` out.",
