@@ -347,6 +347,14 @@ def test_a_rehearsal_keeps_nothing_for_a_later_run(job: Job) -> None:
     assert not (job.workspace / "state").exists()
 
 
+def test_a_rollout_that_is_held_for_too_few_users_can_be_rehearsed(job: Job) -> None:
+    """As docs/RECIPES.md says; an ordinary limit is always passed."""
+    assert rehearsed(job, ROLLOUT).outputs["decision"] == "stepped"
+    ended = rehearsed(job, {**ROLLOUT, "gate-min-users": "2000000"})
+    assert (ended.code, ended.outputs["decision"]) == (0, "held")
+    assert "among at most 1,000,000 users a day" in ended.last_line
+
+
 def test_a_rehearsed_halt_ends_as_a_rehearsal(job: Job) -> None:
     """Nobody may take it for a halt of the real rollout."""
     ended = rehearsed(job, {**ROLLOUT, "halt-above": "crash-rate 0.001%"})

@@ -20,6 +20,8 @@ from uploader.services.play.release_words import describe
 from uploader.services.play.track_names import STANDARD, form_factor, meant
 
 SHARE = 0.1  # of users who have the release in progress
+# Users of a day at most: `gate-min-users` above that shows how a rollout is held.
+MAX_USERS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -82,9 +84,11 @@ def _to_json(releases: Sequence[Release]) -> list[dict[str, Any]]:
 
 
 def _healthy_days(min_users: int) -> dict[str, Any]:
-    """Return measurements of both releases of an app, with far more than so many users."""
+    """Return measurements of both releases of an app, with more than so many users unless that is
+    `MAX_USERS` or more.
+    """
     rates = {
-        "users": 1000 + 100 * min_users,
+        "users": min(1000 + 100 * min_users, MAX_USERS),
         "userPerceivedCrashRate": 0.0001,
         "userPerceivedAnrRate": 0.0001,
     }
