@@ -1,4 +1,4 @@
-"""Google Play's known refusals: which one it is, its likely cause, what to do, and which of them
+"""Recognise Google Play's known refusals: the likely cause of each, what to do, and which of them
 pass by themselves.
 
 They are the sections `play: …` of the table of errors. Google's own words always stay in the error.
@@ -17,7 +17,7 @@ from uploader.errors import ApiError, CredentialsError
 
 @dataclass(frozen=True)
 class KnownError:
-    """One refusal, as the table has it; `code` is ours, and `reasons` are Google's.
+    """One refusal of the table. `code` is this program's, and `reasons` are Google's.
 
     `new_build` says that running again with the same files can't help.
     """
@@ -33,6 +33,7 @@ class KnownError:
 
 
 def _known(entry: error_table.Entry) -> KnownError:
+    """Return the refusal of one section of the table."""
     texts = entry.texts
     return KnownError(
         texts["words"],
@@ -48,9 +49,11 @@ def _known(entry: error_table.Entry) -> KnownError:
 
 _KNOWN = {entry.code: _known(entry) for entry in error_table.of_source("play")}
 KNOWN_ERRORS = tuple(_KNOWN.values())
-VERSION_TAKEN, EDIT_GONE = _KNOWN["version-code-used"], _KNOWN["edit-gone"]
+VERSION_TAKEN = _KNOWN["version-code-used"]
+EDIT_GONE = _KNOWN["edit-gone"]
 TRACK_MISSING = _KNOWN["track-not-found"]
-REVIEW_BY_HAND, REVIEW_AUTOMATIC = _KNOWN["review-by-hand"], _KNOWN["review-automatic"]
+REVIEW_BY_HAND = _KNOWN["review-by-hand"]
+REVIEW_AUTOMATIC = _KNOWN["review-automatic"]
 BY_HAND = (
     "Make the same release by hand in the Play Console, which often explains more (with "
     "RUNNER_DEBUG=1 the log has the request)."
@@ -68,15 +71,12 @@ TO_PRODUCTION = "Release to production, exclude devices, and use Play App Signin
 STORE_PRESENCE = "Manage store presence"
 TESTERS = "Manage testing tracks and edit tester lists"
 NO_SUCH_TRACK = (TRACK_MISSING, _KNOWN["track-empty"], OTHER)
-"""What a 404 to a question about a track may be: it does not exist, or was never used."""
-
+"""What a 404 to a request about a track may mean: it does not exist, or was never used."""
 
 _MAY_READ = (
     "Reading needs \u201cView app information (read-only)\u201d: under Users and permissions in "
     "the Play Console let the account view this app."
 )
-
-
 _MAY_COMPARE = (
     "Reading the APKs that Google Play generates needs a permission to release: under Users and "
     "permissions in the Play Console let the account release this app to testing tracks or to "
@@ -86,37 +86,37 @@ _NOT_COMPARED = "Google Play did not answer what the comparison needs."
 
 
 def find(error: ApiError) -> KnownError:
-    """The entry of a refusal: by its words first, since one reason code covers many things; else by
-    its reason.
+    """Return the entry of a refusal: by its words, since one reason code covers many things, or
+    else by its reason.
     """
     words = error.message or error.what
-    by_words = (
-        known
-        for known in KNOWN_ERRORS
-        if re.search(known.pattern, words, re.IGNORECASE)
-    )
-    by_reason = (
-        known
-        for known in KNOWN_ERRORS
-        if error.reason and error.reason in known.reasons
-    )
-    return next(by_words, None) or next(by_reason, None) or OTHER
+    for known in KNOWN_ERRORS:
+        if re.search(known.pattern, words, re.IGNORECASE):
+            return known
+    for known in KNOWN_ERRORS:
+        if error.reason and error.reason in known.reasons:
+            return known
+    return OTHER
 
 
 def needs_new_build(code: str) -> bool:
-    """Whether a refusal with this code is about the artifacts, so that running again can't help."""
+    """Return whether a refusal with this code is about the artifacts, so that running again can't
+    help.
+    """
     return code in _KNOWN and _KNOWN[code].new_build
 
 
 def explained(error: ApiError) -> ApiError | CredentialsError:
-    """The refusal with cause and hint; as a CredentialsError where the account is not permitted."""
+    """Return the refusal with cause and hint, as a CredentialsError if the account lacks a
+    permission.
+    """
     known = find(error)
-    what = (
-        error.what if error.message in error.what else f"{error.what} {error.message}"
-    )
+    what = error.what
+    if error.message not in what:
+        what = f"{what} {error.message}"
     cause = error.cause or known.cause
     hint = error.hint or known.hint
-    # A refusal of a commit is explained before its edit is told of, and comes here once more.
+    # The refusal of a commit comes here twice: once before advice about its edit is added to it.
     if known is OTHER and not error.message and BY_HAND not in error.hint:
         hint = f"{error.hint} {BY_HAND}".strip()
     if known.permission:
@@ -125,18 +125,17 @@ def explained(error: ApiError) -> ApiError | CredentialsError:
 
 
 def explained_comparison(error: ApiError) -> ApiError | CredentialsError:
-    """The refusal of what is read for a comparison with what Google Play serves: there is nothing
-    to release by hand, and the permission is another one.
+    """Return the refusal of a request that a comparison with the served APKs makes, with cause and
+    hint: there is nothing to release by hand, and another permission is needed.
     """
     known = find(error)
     if known is OTHER and error.status != 403:
+        cause = error.cause or _NOT_COMPARED
         hint = (
             error.hint or "Run again with `target: play-verify`, which uploads nothing."
         )
-        # It has neither a cause nor a hint of its own.
-        refused = explained(
-            error.with_advice(cause=error.cause or _NOT_COMPARED, hint=hint)
-        )
+        refused = explained(error.with_advice(cause=cause, hint=hint))
+        # `explained` advises to release by hand.
         return refused.with_advice(hint=hint)
     refused = explained(error)
     if error.status != 403 or refused.code not in (OTHER.code, "permission-denied"):
@@ -149,8 +148,8 @@ def explained_comparison(error: ApiError) -> ApiError | CredentialsError:
 
 @contextmanager
 def explained_refusals(*, reading: bool = False) -> Iterator[None]:
-    """Give a refusal of Google Play its cause and its hint; where nothing is changed (`reading`),
-    less permission is asked for.
+    """Give a refusal of Google Play its cause and its hint. A run that only reads (`reading`) is
+    told to ask for less permission.
     """
     try:
         yield
@@ -162,17 +161,14 @@ def explained_refusals(*, reading: bool = False) -> Iterator[None]:
 
 
 def conflict(error: ApiError) -> str:
-    """Why a refusal passes by itself: someone else is changing the app, or Google is still at work.
-    Empty for others.
+    """Return why a refusal passes by itself: someone else is changing the app, or Google is still
+    at work. Empty for any other refusal.
 
     Google documents 409 as a concurrent update, to be repeated with exponential backoff (REST
     resource: edits).
     """
     if "uploads are not completed yet" in error.message:
         return "Google Play has not processed all uploaded bundles yet."
-    passes = error.status == 409 and find(error) is not EDIT_GONE
-    return (
-        "Another job, or someone in the Play Console, is changing the same app."
-        if passes
-        else ""
-    )
+    if error.status == 409 and find(error) is not EDIT_GONE:
+        return "Another job, or someone in the Play Console, is changing the same app."
+    return ""

@@ -1,9 +1,9 @@
-"""What a rehearsal begins with: an app that is live in the embedded emulator, so that it can go
-beyond a first release.
+"""Make the app that is live in the embedded emulator when a rehearsal begins, so that it is not
+limited to first releases.
 
 Every standard track has a completed release with lower version codes than those of the run, or with
-those that the run retains. Where the run changes or promotes what is there, the track concerned has
-a release in progress as well, with healthy days for a rollout.
+those that the run retains. If the run changes or promotes what is there, that track has a release
+in progress as well, with measurements of healthy days for a rollout.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MAX_USERS = 1_000_000
 
 @dataclass(frozen=True)
 class _LiveApp:
-    """One app of the emulator: its releases by track, and the words that tell of them."""
+    """One app of the emulator: its releases by track, and the words that describe them."""
 
     tracks: Mapping[str, Sequence[Release]]
     words: str
@@ -35,12 +35,12 @@ class _LiveApp:
 def live_app(
     inputs: ReleaseInputs, min_users: int, prepared: Prepared
 ) -> tuple[dict[str, Any], str]:
-    """The emulator's configuration, and the line that tells of it; both empty where there is no
-    app.
+    """Return the emulator's configuration, and the log line that describes it; both empty if there
+    is no app.
 
-    `inputs` may be those of any target; `min_users` is `gate-min-users`.
+    `inputs` may be those of any target; `min_users` is the input `gate-min-users`.
     """
-    if inputs.common.target != "play":  # which alone reads them
+    if inputs.common.target != "play":  # the only target that reads these inputs
         inputs = replace(
             inputs,
             promote_from="",
@@ -98,7 +98,7 @@ def _healthy_days(min_users: int) -> dict[str, Any]:
 def _live_before(
     inputs: ReleaseInputs, versions: tuple[int, ...], retained: Sequence[int]
 ) -> _LiveApp | None:
-    """Return what is on an app's tracks before the release of these versions; None where no lower
+    """Return what is on an app's tracks before the release of these versions; None if no lower
     version is possible.
     """
     before = _versions_before(inputs, versions, retained)
@@ -112,8 +112,9 @@ def _live_before(
         rollout_tracks = _tracks_with_rollout(inputs)
     if not rollout_tracks:
         return _LiveApp(tracks, words)
-    # what the run asks for must be more
-    share = min(SHARE, (inputs.user_fraction or 1) / 2)
+    # The share that the run asks for must be larger.
+    asked_share = inputs.user_fraction or 1
+    share = min(SHARE, asked_share / 2)
     codes = inputs.promote_version_codes or (str(before[-1] + 1),)
     rollout = Release.of(codes, "inProgress", share)
     for track in rollout_tracks:
@@ -127,12 +128,16 @@ def _versions_before(
 ) -> list[int]:
     """Return the version codes that everybody has before the run, in ascending order.
 
-    They are those that the run retains beside newer ones, else one that is lower than all others.
+    They are those that the run retains beside newer ones, or else one that is lower than all
+    others.
     """
-    new = versions or tuple(map(int, inputs.promote_version_codes))
-    comes_new = bool(versions or inputs.promote_from)
-    if retained and comes_new and (not new or max(retained) < min(new)):
-        return sorted(set(retained))
+    new = versions
+    if not new:
+        new = tuple(map(int, inputs.promote_version_codes))
+    if retained and (versions or inputs.promote_from):
+        are_older = not new or max(retained) < min(new)
+        if are_older:
+            return sorted(set(retained))
     lowest = min((*new, *retained), default=2)
     return [lowest - 1]
 
@@ -151,7 +156,8 @@ def _needs_rollout(
 def _tracks_with_rollout(inputs: ReleaseInputs) -> list[str]:
     """Return the tracks whose release the run changes or promotes.
 
-    A name that is almost a standard one is a misspelling, which the rehearsal is to find.
+    A name that is almost a standard one is left out: it is a misspelling, which the rehearsal is to
+    find.
     """
     names = inputs.tracks
     if inputs.promote_from:

@@ -1,4 +1,4 @@
-"""Look up how far Google Play's review of a release is, and wait until it is through.
+"""Look up how far Google Play's review of a release is, and wait until it is done.
 
 The state comes from `applications.tracks.releases.list`, which needs no edit. The list has at most
 20 releases, and no obsolete ones. The states are Google's, without their prefix.
@@ -30,7 +30,7 @@ from uploader.text import capitalised
 REJECTED = "NOT_APPROVED"
 APPROVED = "APPROVED_NOT_PUBLISHED"
 PUBLISHED = "PUBLISHED"
-WORDS = {  # in their order
+WORDS = {  # the least advanced first
     REJECTED: "rejected by the review",
     "DRAFT": "a draft",
     "NOT_SENT_FOR_REVIEW": "not sent for review",
@@ -59,7 +59,7 @@ class Listed:
 
     @property
     def highest_version_code(self) -> int:
-        """The highest version code, -1 where there is none."""
+        """The highest version code, -1 if there is none."""
         return highest_of(self.codes)
 
 
@@ -97,7 +97,9 @@ def goal_of(
 
 
 def listed(context: Context, package: str, track: str) -> tuple[Listed, ...]:
-    """Return the releases of a track; one that was never used may be answered with 404."""
+    """Return the releases of a track; none if Google Play answers 404, as it may for a track that
+    was never used.
+    """
     try:
         return _list(context, package, track)
     except ApiError as refused:
@@ -109,7 +111,7 @@ def listed(context: Context, package: str, track: str) -> tuple[Listed, ...]:
 def live_versions(context: Context, package: str, track: str) -> frozenset[str] | None:
     """Return the version codes that are published on a track.
 
-    None means that Google Play does not tell, which ends no run.
+    None is returned if Google Play does not tell: that must not end a run.
     """
     try:
         releases = _list(context, package, track)
@@ -123,20 +125,23 @@ def live_versions(context: Context, package: str, track: str) -> frozenset[str] 
 
 
 def _list(context: Context, package: str, track: str) -> tuple[Listed, ...]:
+    """Return the releases of a track. Raises ApiError, also for a track that was never used."""
     path = expand(_PATH, {"package": package, "track": track})
     what = f"the releases of track {track}"
-    response = context.call(Call("GET", ROOT, path, what=what, ask_twice=True))
+    call = Call("GET", ROOT, path, what=what, ask_twice=True)
+    response = context.call(call)
     return tuple(_read(entry, track) for entry in entries(response, "releases"))
 
 
 def _read(entry: Mapping[str, Any], track: str) -> Listed:
-    """Return one release of the list. Raises ProtocolError for another format than Google's."""
+    """Return one release of the list. Raises ProtocolError for an undocumented format."""
     artifacts = entries(entry, "activeArtifacts")
     codes = [str(artifact.get("versionCode")) for artifact in artifacts]
     name = entry.get("releaseName", "")
     state = entry.get("releaseLifecycleState", "")
     are_texts = isinstance(name, str) and isinstance(state, str)
-    if not are_texts or not all(map(_DIGITS.fullmatch, codes)):
+    are_codes = all(map(_DIGITS.fullmatch, codes))
+    if not are_texts or not are_codes:
         raise ProtocolError(
             f"Google Play returned a release of track {track} in an undocumented format."
         )
@@ -144,36 +149,36 @@ def _read(entry: Mapping[str, Any], track: str) -> Listed:
 
 
 def state_of(releases: Iterable[Listed], codes: Iterable[str]) -> str:
-    """Return the least advanced state of the listed releases with any of these version codes.
-
-    It is empty where none is listed.
+    """Return the least advanced state of the listed releases with any of these version codes; empty
+    if none of them is listed.
     """
-    codes = set(codes)
+    wanted = set(codes)
     states = [
-        release.state for release in releases if not codes.isdisjoint(release.codes)
+        release.state for release in releases if not wanted.isdisjoint(release.codes)
     ]
     return min(states, key=_rank, default="")
 
 
 def _rank(state: str) -> int:
-    """Return how advanced a state is; unknown ones rank as if the release were not listed."""
+    """Return how advanced a state is. An unknown one ranks as if the release were not listed."""
     if state not in WORDS:
         state = ""
     return _ORDER.index(state)
 
 
 def state_of_release(releases: Sequence[Listed], codes: Collection[str]) -> str:
-    """Return the state of the release with exactly these version codes.
+    """Return the state of the release with exactly these version codes, or else that of `state_of`.
 
-    Where none is listed it is that of `state_of`. Another release, which is still in review, may
-    retain some of the version codes.
+    Another release that retains some of the version codes may still be in review.
     """
     exact = [release for release in releases if set(release.codes) == set(codes)]
-    return state_of(exact or releases, codes)
+    if exact:
+        return state_of(exact, codes)
+    return state_of(releases, codes)
 
 
 def words(state: str) -> str:
-    """Return a state in words for people."""
+    """Return a state in words; an unknown one as it is."""
     return WORDS.get(state, state)
 
 
@@ -185,10 +190,10 @@ def awaited(
     outcome: Outcome,
     context: Context,
 ) -> Outcome:
-    """Wait until the review is through, and return the outcome with its result.
+    """Wait until the review is done, and return the outcome with its result.
 
-    It has `trouble` where the release was rejected, or time is up. Without `codes` the newest
-    release on each track is meant.
+    The outcome has `trouble` if the release was rejected, or if time is up. Without `codes` the
+    newest release on each track is meant.
     """
     poll = context.poll(goal.seconds)
     while True:
@@ -233,7 +238,7 @@ def _summary(states: Mapping[str, str]) -> str:
 
 
 def _is_over(states: Mapping[str, str], goal: ReviewGoal) -> bool:
-    """Whether the release is rejected on one track, or as far as the goal demands on all."""
+    """Return whether the release is rejected on one track, or has reached the goal on all."""
     if REJECTED in states.values():
         return True
     enough = {PUBLISHED}
@@ -273,18 +278,18 @@ def _pending(goal: ReviewGoal, states: Mapping[str, str]) -> TemporaryError:
 def _states(
     package: str, tracks: tuple[str, ...], codes: tuple[str, ...], context: Context
 ) -> dict[str, str]:
-    """Return the state on each track, and publish the least advanced one.
+    """Look up the state on each track, and publish the least advanced one.
 
-    Nothing is returned where Google Play can't be asked at present: there is time to ask again.
+    An empty dict is returned if Google Play can't be asked at present: the next look may succeed.
     """
     states = {}
     try:
         for track in tracks:
             releases = listed(context, package, track)
-            newest_codes: tuple[str, ...] = ()
-            if releases:
-                newest_codes = newest(releases).codes
-            states[track] = state_of(releases, codes or newest_codes)
+            version_codes = codes
+            if releases and not codes:
+                version_codes = newest(releases).codes
+            states[track] = state_of(releases, version_codes)
     except TemporaryError as error:
         context.warning(f"The review could not be looked up: {error.what}")
         return {}
@@ -294,7 +299,7 @@ def _states(
 
 
 def _rank_known_first(state: str) -> int:
-    """Return how advanced a state is; an unknown one ranks with the least advanced."""
+    """Return how advanced a state is. An unknown one ranks with the least advanced."""
     if state not in WORDS:
         return 0
     return _ORDER.index(state)

@@ -1,9 +1,9 @@
-"""The target `play-status`: what is on an app's tracks, how far the review is, what the account may
-do. Read only.
+"""The target `play-status`: report what is on an app's tracks, how far its review is, and what the
+account may do. Nothing is changed.
 
-Most of it is in an edit alone, and to open one closes any other that the account has open for the
-app. So none is opened while a review is waited for, in a dry run, or where an earlier run of the
-job left one that is to be gone on with. One that is opened is deleted as soon as it was read.
+Most of that is only in an edit, and a new edit closes any other that the account has open for the
+app. So none is opened in a run that waits for a review, in a dry run, or if an earlier run of the
+job left an edit to be continued. An edit that is opened is deleted as soon as it has been read.
 """
 
 from __future__ import annotations
@@ -50,15 +50,15 @@ _EDIT = (
     "in an edit of its own, which closes any other edit that this account has open for the app; "
     "`existing-edit-id` reads in that edit, `dry-run: true` does without"
 )
-# What only an edit tells: the tracks with their releases, and the highest version code ever
+# What only an edit shows: the tracks with their releases, and the highest version code ever
 # uploaded.
 _EditContent: TypeAlias = tuple[Mapping[str, Releases], int]
 
 
 @dataclass(frozen=True)
 class ReviewedRelease:
-    """A release, and the state of its review: empty where Google Play does not list it, or nobody
-    has asked.
+    """A release and the state of its review, which is empty if Google Play does not list it, or was
+    not asked.
     """
 
     release: Release
@@ -66,7 +66,7 @@ class ReviewedRelease:
 
     @property
     def highest_version_code(self) -> int:
-        """The highest version code, -1 where there is none."""
+        """The highest version code, -1 if there is none."""
         return self.release.highest_version_code
 
 
@@ -76,7 +76,9 @@ Reviewed: TypeAlias = tuple[ReviewedRelease, ...]
 
 @dataclass(frozen=True)
 class StatusJob:
-    """What is looked at: the named tracks (none: all), in which edit, and what is waited for."""
+    """A look at one app: at these tracks (all if there are none), in this edit or in a new one if
+    `may_open`. `goal` is what to wait for, and `universal_apk` what to fetch.
+    """
 
     package: str
     tracks: tuple[str, ...] = ()
@@ -88,7 +90,7 @@ class StatusJob:
 
 
 def prepare(inputs: StatusInputs, files: Artifacts, workspace: Workspace) -> Prepared:
-    """Checks the inputs. Raises InputError with every problem."""
+    """Check the inputs. Raises InputError with every problem."""
     problems = Problems()
     if files:
         problems.add("files", "a status sends no files.", "no files")
@@ -125,9 +127,9 @@ def prepare(inputs: StatusInputs, files: Artifacts, workspace: Workspace) -> Pre
 def _apk_to_fetch(
     inputs: StatusInputs, package: str, workspace: Workspace, problems: Problems
 ) -> universal_apk.UniversalApkGoal | None:
-    """Return where the universal APK of an app is to be written; None where none is wanted.
+    """Return where to write the universal APK of an app; None if none is wanted.
 
-    In a dry run the input is checked, and nothing is fetched.
+    In a dry run the input is checked, but nothing is fetched.
     """
     if not inputs.universal_apk:
         return None
@@ -141,7 +143,7 @@ def _apk_to_fetch(
 
 
 def _steps(job: StatusJob) -> list[str]:
-    """Return what is done for one app, a step a line."""
+    """Return the plan for one app, one step per line."""
     steps = [f"look at the releases of {job.package}"]
     if job.existing_edit:
         steps.append(f"read the tracks in edit {job.existing_edit}")
@@ -156,23 +158,25 @@ def _steps(job: StatusJob) -> list[str]:
 
 
 def _flow_of_several(jobs: Sequence[StatusJob], context: Context) -> Outcome:
-    """Looks at every app, whatever becomes of the others."""
-    together = SeveralApps([job.package for job in jobs], (), context, commits=False)
+    """Look at every app, whatever becomes of the others."""
+    packages = [job.package for job in jobs]
+    run = SeveralApps(packages, (), context, commits=False)
     looks = {}
-    for app, job in zip(together.apps, jobs, strict=True):
+    for app, job in zip(run.apps, jobs, strict=True):
         looks[app] = partial(_look, job, app)
-    together.do_together(looks)
-    headlines = [app.outcome.headline for app in together.apps if app.outcome]
-    return together.end(" ".join(headlines))
+    run.do_together(looks)
+    headlines = [app.outcome.headline for app in run.apps if app.outcome]
+    return run.end(" ".join(headlines))
 
 
 def _look(job: StatusJob, app: App) -> None:
+    """Look at one app of several."""
     app.outcome = flow(job, app)
 
 
 def flow(job: StatusJob, context: Context) -> Outcome:
-    """Looks, tells, and waits where that is asked for; every refusal leaves with its cause and its
-    remedy.
+    """Look at one app, fetch its universal APK and wait for its review, as far as that is asked
+    for. Refusals are raised with their cause and remedy.
     """
     with explained_refusals(reading=True):
         newest_first, outcome = _status(job, context)
@@ -188,7 +192,7 @@ def flow(job: StatusJob, context: Context) -> Outcome:
 
 
 def _newest_version_codes(newest_first: Mapping[str, Reviewed]) -> tuple[str, ...]:
-    """Return the version codes of the newest release. Raises ReleaseRefused where there is none."""
+    """Return the version codes of the newest release. Raises ReleaseRefused if there is none."""
     for reviewed in newest_first.values():
         return newest(reviewed).release.version_codes
     raise ReleaseRefused(
@@ -200,9 +204,12 @@ def _newest_version_codes(newest_first: Mapping[str, Reviewed]) -> tuple[str, ..
 
 
 def _status(job: StatusJob, context: Context) -> tuple[dict[str, Reviewed], Outcome]:
-    """Return the tracks that have releases, that of the newest first; and the outcome of a look."""
+    """Look at the tracks of an app, log and publish what is on them.
+
+    Returns those that have releases, that of the newest release first, and the outcome.
+    """
     lists: dict[str, tuple[review.Listed, ...]] = {}
-    contents: list[_EditContent | None] = []
+    content: _EditContent | None = None
 
     def read_lists() -> None:
         lists.update(_read_lists(job, job.tracks or STANDARD, context))
@@ -213,11 +220,15 @@ def _status(job: StatusJob, context: Context) -> tuple[dict[str, Reviewed], Outc
                 f"The credentials are accepted, and may read the releases of {job.package}."
             )
 
-    context.together([read_lists, lambda: contents.append(_content(job, context))])
-    content = contents[0]
+    def read_edit() -> None:
+        nonlocal content
+        content = _content(job, context)
+
+    context.together([read_lists, read_edit])
     on_tracks: Mapping[str, Releases] = {}
+    highest_uploaded = -1
     if content:
-        on_tracks, _ = content
+        on_tracks, highest_uploaded = content
     if not job.tracks:
         unlisted = [name for name in on_tracks if name not in lists]
         lists |= _read_lists(job, unlisted, context)
@@ -234,15 +245,15 @@ def _status(job: StatusJob, context: Context) -> tuple[dict[str, Reviewed], Outc
     newest_first = _newest_first(reviewed)
     context.publish(outputs(newest_first))
     if content:
-        context.publish({"next-version-code": str(content[1] + 1)})
-    return newest_first, Outcome(
-        f"{job.package}: {_summary(newest_first)}.", sections=(table,)
-    )
+        context.publish({"next-version-code": str(highest_uploaded + 1)})
+    headline = f"{job.package}: {_summary(newest_first)}."
+    return newest_first, Outcome(headline, sections=(table,))
 
 
 def _warn_of_missing_tracks(
     job: StatusJob, on_tracks: Mapping[str, Releases], context: Context
 ) -> None:
+    """Warn of each track of the job that the edit does not have."""
     for track in job.tracks:
         if track not in on_tracks:
             context.warning(
@@ -251,6 +262,7 @@ def _warn_of_missing_tracks(
 
 
 def _table(reviewed: Mapping[str, Reviewed]) -> Section:
+    """Return a table with a row for each release."""
     rows = []
     for track, releases in reviewed.items():
         on_track = [reviewed.release for reviewed in releases]
@@ -270,27 +282,28 @@ def _newest_first(reviewed: Mapping[str, Reviewed]) -> dict[str, Reviewed]:
 
 
 def _summary(newest_first: Mapping[str, Reviewed]) -> str:
-    """Return the newest release with its status, in words."""
+    """Return the newest release with its status and the state of its review, in words."""
     for track, releases in newest_first.items():
         reviewed = newest(releases)
         on_track = [other.release for other in releases]
-        reach = _in_words(reviewed.release, on_track)
-        facts = ", ".join(filter(None, (reach, _review(reviewed))))
-        return f"{track} has {release_words.named(reviewed.release)}: {facts}"
+        name = release_words.named(reviewed.release)
+        facts = (_in_words(reviewed.release, on_track), _review(reviewed))
+        known_facts = ", ".join(filter(None, facts))
+        return f"{track} has {name}: {known_facts}"
     return "no releases"
 
 
 def _read_lists(
     job: StatusJob, names: Sequence[str], context: Context
 ) -> dict[str, tuple[review.Listed, ...]]:
-    """Return the releases of each of these tracks, with how far their review is."""
+    """Return the releases of each of these tracks with the states of their reviews."""
     reads = [partial(review.listed, context, job.package, track) for track in names]
     lists = context.together(reads)
     return dict(zip(names, lists, strict=True))
 
 
 def _content(job: StatusJob, context: Context) -> _EditContent | None:
-    """What only an edit tells; None where none is to be read, or may be."""
+    """Read what only an edit shows; None if no edit is to be read, or none may be opened."""
     if job.existing_edit:
         try:
             return _read(Edit(context, job.package, job.existing_edit))
@@ -322,6 +335,7 @@ def _content(job: StatusJob, context: Context) -> _EditContent | None:
 
 
 def _read(edit: Edit) -> _EditContent:
+    """Read the tracks and the artifacts of an edit."""
     on_tracks: dict[str, Releases] = {}
     artifacts: list[ListedArtifact] = []
 
@@ -348,29 +362,30 @@ def _read(edit: Edit) -> _EditContent:
 def _track(
     listed: tuple[review.Listed, ...], live: Releases, *, in_edit: bool
 ) -> Reviewed:
-    """What an edit says of the track (`live`), with the states from the list; and what only the
-    list has.
+    """Return the releases that an edit has on the track (`live`) with their states from the list,
+    and those that are only in the list.
     """
-    known = set(all_version_codes(live))
+    codes_in_edit = set(all_version_codes(live))
     releases = []
     for release in live:
         state = review.state_of_release(listed, release.version_codes)
-        if release.status == "draft":
-            state = state or "DRAFT"
+        if release.status == "draft" and not state:
+            state = "DRAFT"
         releases.append(ReviewedRelease(release, state))
     for summary in listed:
-        # A draft without artifacts has no version codes by which it could be found again; an edit
-        # lists it as well.
-        is_listed_only = bool(summary.codes) or not in_edit
-        if is_listed_only and known.isdisjoint(summary.codes):
+        if in_edit and not summary.codes:
+            # It is a draft without artifacts: the edit has it as well, but there is no version code
+            # by which to find it there.
+            continue
+        if codes_in_edit.isdisjoint(summary.codes):
             release = Release.of(summary.codes).with_name(summary.name)
             releases.append(ReviewedRelease(release, summary.state))
     return tuple(releases)
 
 
 def outputs(on_tracks: Mapping[str, Reviewed]) -> dict[str, str]:
-    """The outputs about what is on tracks; the single values are those of the release with the
-    highest version code.
+    """Return the outputs about the releases on tracks. Outputs with a single value are about the
+    release with the highest version code.
     """
     on_all: list[ReviewedRelease] = []
     for reviewed in on_tracks.values():
@@ -386,10 +401,11 @@ def outputs(on_tracks: Mapping[str, Reviewed]) -> dict[str, str]:
 
 
 def status_output(on_tracks: Mapping[str, Reviewed]) -> str:
-    """Return the output `status`: one line of JSON, an object a track."""
+    """Return the output `status`: one line of JSON with an object for each track."""
     by_track = {}
     for track, reviewed in on_tracks.items():
-        by_track[track] = {"releases": [_as_json(release) for release in reviewed]}
+        releases = [_as_json(release) for release in reviewed]
+        by_track[track] = {"releases": releases}
     return json.dumps(by_track, ensure_ascii=False)
 
 
@@ -408,6 +424,7 @@ def _as_json(reviewed: ReviewedRelease) -> dict[str, Any]:
 def _row(
     track: str, reviewed: ReviewedRelease, on_track: Sequence[Release]
 ) -> tuple[str, ...]:
+    """Return the row of a release; `on_track` are all releases of its track."""
     release = reviewed.release
     return (
         track,
@@ -419,13 +436,14 @@ def _row(
 
 
 def _review(reviewed: ReviewedRelease) -> str:
-    """How far the review is; a draft has none."""
+    """Return the state of the review in words; empty for a draft, which is not reviewed."""
     if reviewed.release.status == "draft":
         return ""
     return review.words(reviewed.state)
 
 
 def _in_words(release: Release, on_track: Sequence[Release]) -> str:
+    """Return the status and the share of a release in words; empty if its status is not known."""
     if not release.status:
         return ""
     return release_words.in_words(release, on_track)

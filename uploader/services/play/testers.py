@@ -1,8 +1,8 @@
 """Compare and replace the Google Groups whose members test the closed tracks of a run.
 
-Source: developers.google.com/android-publisher/api-ref/rest/v3/edits.testers. It has only groups;
-lists of single addresses are kept in the Play Console. Everybody gets production, and internal
-tests have only such lists.
+Source: developers.google.com/android-publisher/api-ref/rest/v3/edits.testers. The API has only
+groups; lists of single addresses are kept in the Play Console. Production is for everybody, and
+internal tests have only lists of addresses.
 """
 
 from __future__ import annotations
@@ -20,20 +20,24 @@ if TYPE_CHECKING:
     from uploader.services.play.edit_lifecycle import ReleaseEdit
 
 # Domains of mail services for people, which have no Google Groups.
-_GMAIL = ("gmail.com", "googlemail.com")
-_MICROSOFT = ("outlook.com", "hotmail.com", "live.com")
-_OTHERS = (
-    "yahoo.com",
-    "icloud.com",
-    "me.com",
-    "aol.com",
-    "gmx.com",
-    "gmx.de",
-    "gmx.net",
-    "web.de",
-)
 _MAIL_SERVICES = frozenset(
-    (*_GMAIL, *_MICROSOFT, *_OTHERS, "proton.me", "protonmail.com")
+    {
+        "gmail.com",
+        "googlemail.com",
+        "outlook.com",
+        "hotmail.com",
+        "live.com",
+        "yahoo.com",
+        "icloud.com",
+        "me.com",
+        "aol.com",
+        "gmx.com",
+        "gmx.de",
+        "gmx.net",
+        "web.de",
+        "proton.me",
+        "protonmail.com",
+    }
 )
 
 
@@ -50,30 +54,27 @@ class TestersChange:
     created: bool = False
 
     def __str__(self) -> str:
-        """`+ new@example.com, - old@example.com`; empty where nothing changes."""
+        """Return `+ new@example.com, - old@example.com`; empty if nothing changes."""
         added = [f"+ {group}" for group in self.after if group not in self.before]
         removed = [f"- {group}" for group in self.before if group not in self.after]
         return ", ".join(added + removed)
 
 
 def closed(tracks: Iterable[str]) -> tuple[str, ...]:
-    """Return the tracks that can have groups of testers.
+    """Return the tracks that can have groups of testers: all but production and internal ones."""
+    return tuple(track for track in tracks if _has_groups(TrackName(track)))
 
-    `qa` is the internal track of a form factor.
-    """
-    groups = []
-    for track in tracks:
-        name = TrackName(track)
-        is_internal = name.base == "internal" or (
-            bool(name.form_factor) and name.base == "qa"
-        )
-        if name.base != "production" and not is_internal:
-            groups.append(track)
-    return tuple(groups)
+
+def _has_groups(track: TrackName) -> bool:
+    """Return whether a track can have groups of testers."""
+    if track.base in ("production", "internal"):
+        return False
+    # `qa` is the internal track of a form factor.
+    return track.base != "qa" or not track.form_factor
 
 
 def check(tracks: Sequence[str], groups: Sequence[str], problems: Problems) -> None:
-    """Add a problem for testers without a closed track, and for addresses that are no groups."""
+    """Add a problem for testers without a closed track, and for addresses of people."""
     people = list(filter(_is_person, groups))
     if people:
         are = "are people's addresses"
@@ -97,12 +98,13 @@ def check(tracks: Sequence[str], groups: Sequence[str], problems: Problems) -> N
 
 
 def _is_person(address: str) -> bool:
-    """Whether an address is at a mail service that has no Google Groups."""
-    return address.rpartition("@")[2].lower() in _MAIL_SERVICES
+    """Return whether an address is at a mail service that has no Google Groups."""
+    _, _, domain = address.rpartition("@")
+    return domain.lower() in _MAIL_SERVICES
 
 
 def compare(edit: ReleaseEdit) -> tuple[TestersChange, ...]:
-    """Return what becomes of the groups of each closed track."""
+    """Return the change to the groups of each closed track."""
     tracks = edit.job.tester_tracks
     reads = [partial(_groups, edit, track) for track in tracks]
     groups = edit.context.together(reads)
@@ -114,7 +116,7 @@ def compare(edit: ReleaseEdit) -> tuple[TestersChange, ...]:
 
 
 def _groups(edit: ReleaseEdit, track: str) -> tuple[str, ...]:
-    """Return the groups of a track; a track that the run creates has none."""
+    """Return the groups of a track; none for a track that the run creates."""
     try:
         return edit.api.testers(track)
     except ApiError as refused:
@@ -125,9 +127,10 @@ def _groups(edit: ReleaseEdit, track: str) -> tuple[str, ...]:
 
 
 def replace(edit: ReleaseEdit, changes: Iterable[TestersChange]) -> None:
-    """Give each track its groups, where it has others."""
+    """Replace the groups of each track that has others."""
     for change in changes:
-        if str(change):
-            edit.changing(edit.job.testers_purpose(change.track))
-            edit.api.update_testers(change.track, change.after)
-            edit.context.info(f"Testers of {change.track} in edit {edit.id}: {change}.")
+        if not str(change):
+            continue
+        edit.changing(edit.job.testers_purpose(change.track))
+        edit.api.update_testers(change.track, change.after)
+        edit.context.info(f"Testers of {change.track} in edit {edit.id}: {change}.")

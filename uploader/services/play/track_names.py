@@ -1,5 +1,5 @@
-"""The names of tracks: those that every app has, those of form factors, and which one is meant by
-another name.
+"""Know the names of tracks: those that every app has, those of form factors, and which track is
+meant by another name.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ HEADING = re.compile(
 class FormFactor:
     """Devices that have tracks of their own.
 
-    `prefix` is that of their tracks, `feature` the one by which a manifest asks for such devices,
-    `devices` their name in a sentence, and `names` what people write instead of the prefix, without
+    `prefix` is that of their tracks, `feature` the one with which a manifest asks for such devices,
+    `devices` their name in a sentence. `names` are what people write instead of the prefix, without
     blanks and hyphens. `config` is the value of TrackConfig.formFactor with which their closed
-    tracks are created, empty where the API creates none.
+    tracks are created, empty if the API can't create any.
     Source: developers.google.com/android-publisher/tracks#ff-track-name.
     """
 
@@ -93,20 +93,22 @@ _FORM_FACTORS = (
     ),
 )
 FORM_FACTORS: Mapping[str, FormFactor] = {form.prefix: form for form in _FORM_FACTORS}
-"""By the prefix of their tracks. The tracks of phones have none."""
+"""The form factors by the prefix of their tracks. The tracks of phones have no prefix."""
 FORM_TRACKS = ("production", "beta", "alpha", QA)
 _MIN_CUT = 3  # characters of a standard track's name that tell which one is meant: `prod`, `int`
 
 
 def is_standard(track: str) -> bool:
-    """Whether every app has the track, or every app for its form factor."""
+    """Return whether every app, or every app for the form factor, has the track."""
     name = TrackName(track)
-    return name.base in STANDARD or (bool(name.form_factor) and name.base == QA)
+    if name.base in STANDARD:
+        return True
+    return bool(name.form_factor) and name.base == QA
 
 
 def in_the_console(track: str) -> tuple[str, str] | None:
-    """Return the Play Console's name that a track's name resembles (`open-testing`), and the track
-    of that name in the API.
+    """Return the Play Console's name that is meant by the name of a track (`open-testing`), and the
+    API's name of that track; None if none is meant.
     """
     heading = re.sub(r"[\s_-]+", " ", track.lower())
     name = IN_THE_CONSOLE.get(heading)
@@ -116,16 +118,16 @@ def in_the_console(track: str) -> tuple[str, str] | None:
 
 
 def is_internal(track: str) -> bool:
-    """Return whether a track is for internal tests, which no review precedes; that of a form factor
-    is called `qa`.
+    """Return whether a track is for internal tests, which need no review. That of a form factor is
+    called `qa`.
     """
     name = TrackName(track)
     return name.base == "internal" or (name.base == QA and track != QA)
 
 
 def form_factor(text: str) -> str:
-    """Return the prefix of the tracks of the devices that a text names (`android-tv`); else
-    empty.
+    """Return the prefix of the tracks for the devices that a text names (`android-tv`); empty if it
+    names none.
     """
     name = re.sub(r"[\s_-]+", "", text.lower())
     for form in FORM_FACTORS.values():
@@ -135,22 +137,24 @@ def form_factor(text: str) -> str:
 
 
 def with_form_factor(track: str) -> str:
-    """Return a track as Google writes it, `wear:production`, for what names the same track in that
-    or another way: `wear/production`, `Android TV: prod`; else empty.
+    """Return the track of a form factor as Google writes it (`wear:production`), also if it is
+    written in another way (`wear/production`, `Android TV: prod`); empty for any other track.
     """
     as_written = TrackName(track)
     if as_written.form_factor in FORM_FACTORS and as_written.base in (*STANDARD, QA):
         return track
     for separator in re.finditer(r"[:/\s._-]+", track):
-        form = form_factor(track[: separator.start()])
-        name = _form_track(track[separator.end() :].lower())
+        devices = track[: separator.start()]
+        rest = track[separator.end() :]
+        form = form_factor(devices)
+        name = _form_track(rest.lower())
         if form and name:
             return f"{form}:{name}"
     return ""
 
 
 def _form_track(text: str) -> str:
-    """Return the track of a form factor that a text means behind the form factor; else empty."""
+    """Return the track that is meant by the text after a form factor; empty if none is."""
     name = IN_THE_CONSOLE.get(text, text)
     if name == "internal":
         return QA
@@ -163,7 +167,7 @@ def _form_track(text: str) -> str:
 def only_in_the_emulator(tracks: Iterable[str]) -> Iterator[str]:
     """Yield a warning for each track of a rehearsal that Google Play may not have.
 
-    A name that is almost a standard one gets none: the rehearsal refuses it.
+    There is no warning for a name that is almost a standard one, since the rehearsal refuses it.
     """
     for track in tracks:
         is_standard_name = TrackName(track).base in (*STANDARD, QA)
@@ -181,7 +185,7 @@ def only_in_the_emulator(tracks: Iterable[str]) -> Iterator[str]:
 
 
 def config_form_factor(track: str) -> str:
-    """Return the TrackConfig.formFactor of a new track, empty where the API can't create it."""
+    """Return the TrackConfig.formFactor of a new track; empty if the API can't create it."""
     form = TrackName(track).form_factor
     if not form:
         return "DEFAULT"
@@ -191,8 +195,8 @@ def config_form_factor(track: str) -> str:
 
 
 def meant(track: str, known: Iterable[str]) -> str:
-    """The name that was probably meant, misspelt or cut short. Another number is another track, not
-    a misspelling.
+    """Return the track that was probably meant by a misspelt name or by its first letters; empty if
+    there is none. A name with another number is that of another track, not a misspelling.
     """
     of_devices = with_form_factor(track)
     if of_devices == track:
@@ -209,8 +213,9 @@ def meant(track: str, known: Iterable[str]) -> str:
             names[name.lower()] = name
     written = track.lower()
     written = HEADING.sub("", IN_THE_CONSOLE.get(written, written))
-    for name in get_close_matches(written, names, 1, 0.8):
-        return names[name]
+    similar = get_close_matches(written, names, n=1, cutoff=0.8)
+    if similar:
+        return names[similar[0]]
     for lower, name in names.items():
         if _is_cut(written, lower):
             return name
@@ -222,5 +227,5 @@ def _digits(text: str) -> str:
 
 
 def _is_cut(written: str, name: str) -> bool:
-    """Whether a text is the beginning of a track's name, long enough to tell it from others."""
+    """Return whether a text is the beginning of a track's name, long enough to tell which."""
     return name.startswith(written) and len(TrackName(written).base) >= _MIN_CUT

@@ -1,4 +1,4 @@
-"""The tracks of an edit: reads their releases, and creates the closed tracks that are missing."""
+"""Read the releases on the tracks of an edit, and create the closed tracks that are missing."""
 
 from __future__ import annotations
 
@@ -26,10 +26,12 @@ from uploader.services.play.track_names import (
 
 
 def current_releases(edit: ReleaseEdit, track: str) -> Releases:
-    """The releases on a track; one that was never used may be answered with 404, and is empty.
+    """Return the releases on a track. It is empty if Google Play answers 404, as it may for a track
+    that was never used.
 
-    An edit is asked once: before a shared one is written to, what was seen of it is forgotten, as
-    others work in it.
+    Each track is read once in an edit, and kept in `edit.seen`. That is cleared before a shared
+    edit is written to, since other jobs work in it. Raises ReleaseRefused for a track that the app
+    does not have.
     """
     if track in edit.seen:
         return edit.seen[track]
@@ -48,8 +50,8 @@ def current_releases(edit: ReleaseEdit, track: str) -> Releases:
 
 
 def all_tracks(edit: Edit) -> dict[str, Releases]:
-    """All tracks of the edit with their releases; none where the list is not to be had, as each can
-    be asked alone.
+    """Return all tracks of the edit with their releases; none if the list can't be read, since each
+    track can be asked for by itself.
     """
     try:
         return {track.name: track.releases for track in edit.tracks()}
@@ -62,9 +64,9 @@ def all_tracks(edit: Edit) -> dict[str, Releases]:
 
 
 def _creation(job: ReleaseJob, track: str) -> str:
-    """Return how a closed track is created that the app does not have.
+    """Return how to create a closed track that the app does not have, as the rest of a sentence.
 
-    A promotion and a rollout need a release on the track, which a new one has not.
+    It is empty for the source of a promotion and for a rollout, which need a release on the track.
     """
     if job.rollout or track == job.promote_from:
         return ""
@@ -75,15 +77,19 @@ def _creation(job: ReleaseJob, track: str) -> str:
 
 
 def _check_name(edit: ReleaseEdit, track: str, *, missing: bool) -> None:
-    """A track that Play does not list is none if Play says so, or if its name is almost another's.
+    """Refuse a track without releases if the app does not have it, or plan its creation.
 
-    A standard track may be answered with 404 until it is used; whether a form factor has it is told
-    when it is written.
+    Without the word of Google Play (`missing`), a track that is not listed is refused only if its
+    name is almost that of another one. A standard track is accepted: Google Play may answer 404 for
+    it until it is used, and shows only when it is written whether the app has the form factor.
     """
     of_devices = with_form_factor(track)
     if is_standard(track) and of_devices in ("", track):
         return
-    known = dict.fromkeys((*STANDARD, *(edit.seen or all_tracks(edit.api))))
+    listed: Iterable[str] = edit.seen
+    if not edit.seen:
+        listed = all_tracks(edit.api)
+    known = dict.fromkeys((*STANDARD, *listed))
     if track in known:
         return
     if edit.job.create_tracks and track in (*edit.job.tracks, *edit.job.tester_tracks):
@@ -114,7 +120,7 @@ def _check_name(edit: ReleaseEdit, track: str, *, missing: bool) -> None:
 
 
 def _likely_cause(track: str, other: str, known: Iterable[str]) -> str:
-    """Return why there is no such track, where `other` is the one that was meant, if any."""
+    """Return why there is no such track; `other` is the track that was probably meant, if any."""
     if not other:
         cause = f"Google Play lists {', '.join(known)}"
         similar = in_the_console(track)
@@ -133,15 +139,14 @@ def _likely_cause(track: str, other: str, known: Iterable[str]) -> str:
 def _plan_creation(edit: ReleaseEdit, track: str, known: Collection[str]) -> None:
     """Note that a closed track is to be created; `known` are those that the app has.
 
-    Raises ReleaseRefused where a track that every app has is probably meant, or where Google Play
-    can't create it.
+    Raises ReleaseRefused if a track that every app has is probably meant, or if the API can't
+    create the track.
     """
-    form = TrackName(track).form_factor
-    base = TrackName(track).base
+    name = TrackName(track)
     other = with_form_factor(track)
-    standard = meant(base, STANDARD)
+    standard = meant(name.base, STANDARD)
     if standard and not other:
-        other = TrackName(track).beside(standard).lower()
+        other = name.beside(standard).lower()
     if other:
         raise ReleaseRefused(
             f"The app has no track {track}, and this run does not create it.",
@@ -156,10 +161,14 @@ def _plan_creation(edit: ReleaseEdit, track: str, known: Collection[str]) -> Non
             hint=f"Create the closed track {track} in the Play Console.",
             code="track-not-created",
         )
-    names = map(TrackName, known)
-    similar = meant(base, [name.base for name in names if name.form_factor == form])
+    same_devices = [
+        other_name.base
+        for other_name in map(TrackName, known)
+        if other_name.form_factor == name.form_factor
+    ]
+    similar = meant(name.base, same_devices)
     if similar and track not in edit.missing:
-        other = TrackName(track).beside(similar)
+        other = name.beside(similar)
         edit.context.warning(
             f"Track {track} is created, although the app has the track {other}."
         )
@@ -169,8 +178,8 @@ def _plan_creation(edit: ReleaseEdit, track: str, known: Collection[str]) -> Non
 def create_missing(edit: ReleaseEdit) -> None:
     """Create the closed tracks that the edit does not have.
 
-    One that is there by now was created by a request whose answer was lost, or by another job in a
-    shared edit.
+    A track may be there by now: created by a request whose response was lost, or by another job in
+    a shared edit.
     """
     for track in sorted(edit.missing):
         purpose = edit.job.new_track_purpose(track)
