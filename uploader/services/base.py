@@ -1,8 +1,9 @@
-"""What a service is made of: endpoints, requests and uploads as values, and the context of a run.
+"""Define what a service is made of: endpoints, requests and uploads as values, and the context of a
+run.
 
 A target is a function that is given a `Context` and returns an `Outcome`. It makes its requests,
-uploads and waits by the methods of the context, one plain call after the other; what goes wrong is
-raised by them. The context of a real run is the engine in `transfer`.
+uploads and waits with the methods of the context, one plain call after the other; they raise what
+goes wrong. The context of a real run is the engine in `transfer`.
 """
 
 from __future__ import annotations
@@ -30,20 +31,26 @@ Dialect = Literal["content-range", "goog-upload"]
 
 @dataclass(frozen=True)
 class Endpoint:
-    """One upload method of one API: where it is, what it accepts, and how it may be spoken to.
+    """One upload method of one API: where it is, what it accepts, and how requests to it behave.
 
-    `root` is scheme and host, replaced as a whole by `api-endpoint`; `path` and `upload_path` have
-    every parameter filled in and escaped. `max_size` is in bytes. `idempotent`: sending the same
-    request twice leaves one effect (a replace), not two (an add, a mail). `empty_response`: success
-    has no body. `at_most_once`: a second effect is worse than none (a mail), so even a lost session
-    is not begun again once everything may have arrived. `looked_up`: the service lists what it has,
-    and the flow or the upload's `search` finds out there whether a file arrived. `lookup` is the
-    path (with its query) that shows what an idempotent request made, where a precondition then
-    refuses its repeat (412). `id_fields` are the dotted paths under which a response may hold the
-    identifier, the best first; where it is `id_promised`, a response without one is no success.
-    `partial`: the request chooses the fields of the response, which may have none of them.
-    `response_digest` is the digest that responses state. `completion` says how answers tell whether
-    the service is through with the file; without it every success is the end.
+    - `root`: scheme and host, which `api-endpoint` replaces as a whole.
+    - `path`, `upload_path`: with every parameter filled in and escaped.
+    - `max_size`: in bytes.
+    - `idempotent`: sending the same request twice has one effect (a replacement), not two (an
+      addition, a mail).
+    - `empty_response`: a success has no body.
+    - `at_most_once`: a second effect is worse than none (a mail), so not even a lost session is
+      started again once everything may have arrived.
+    - `looked_up`: the service lists what it has, and the flow or the upload's `search` finds out
+      there whether a file arrived.
+    - `lookup`: the path, with its query, that shows what an idempotent request made, if a
+      precondition refuses its repeat (412).
+    - `id_fields`: the dotted paths under which a response may have the identifier, the best first.
+    - `id_promised`: a response without an identifier is no success.
+    - `partial`: the request chooses the fields of the response, which may have none of the others.
+    - `response_digest`: the digest that responses state.
+    - `completion`: how to read from a response whether the service is done with the file; without
+      it every success is the end.
     """
 
     id: str
@@ -73,13 +80,13 @@ class Endpoint:
 
     @property
     def adds(self) -> bool:
-        """Whether a second upload makes a second thing, and nobody but a person can find out about
-        the first.
+        """Whether a second upload makes a second thing, and only a person can find out about the
+        first.
         """
         return not self.idempotent and not self.looked_up
 
     def identify(self, resource: Mapping[str, Json]) -> str:
-        """The identifier that a response holds, as text; empty when it has none of `id_fields`."""
+        """Return the identifier in a response as text; empty if it has none of `id_fields`."""
         if self.completion:
             resource = self.completion.resource(resource)
         return identifier(resource, self.id_fields)
@@ -89,19 +96,21 @@ class Endpoint:
 class Call:
     """One JSON request to an API.
 
-    An `idempotent` call is retried; any other whose response is lost (or is a 5xx) ends as
-    `OutcomeUnknown`. `retry_on` says why a refusal passes by itself (a concurrent update), and is
-    empty for every other. A `closing` call cleans up: it has no body and is sent, once, even after
-    a signal.
+    A success that is not a JSON object counts as a lost response, and so does one with none of the
+    `promised` members.
 
-    A success that is no object counts as a lost response, and so does one that has none of the
-    `promised` members. Where success is documented without a body the response `may_be_empty`, and
-    comes to {}. Google leaves out what is empty, so a list without entries may be {}. With
-    `ask_twice` it is believed only if the service says so two times. What `gives_up` something is
-    done even after another app of the run has failed. `changes` names the resource that it
-    changes, if the service limits simultaneous changes to it. `about` is the app whose name the log
-    has, where the run is about several. `retry_for` is how many seconds it may be retried, None as
-    long as any other.
+    - `idempotent`: the call is retried. Any other call whose response is lost (or is a 5xx) ends as
+      `OutcomeUnknown`.
+    - `retry_on`: returns why a refusal passes by itself (a concurrent update); empty for any other.
+    - `closing`: the call cleans up. It has no body, and is sent once, even after a signal.
+    - `may_be_empty`: a success is documented without a body, and comes to {}.
+    - `ask_twice`: an answer of {} is believed only if the service gives it twice. Google leaves out
+      what is empty, so {} may be a list without entries.
+    - `gives_up`: the call is made even after another app of the run has failed, to give something
+      up.
+    - `changes`: the resource that the call changes, if the service limits simultaneous changes.
+    - `about`: the app to name in the log, if the run is about several.
+    - `retry_for`: for how many seconds the call may be retried; None for the usual time.
     """
 
     method: str
@@ -124,10 +133,10 @@ class Call:
 
 @dataclass(frozen=True)
 class Search:
-    """How to see whether an upload whose response is lost arrived: a call that lists what is there.
+    """How to find out whether an upload whose response was lost has arrived.
 
-    `find` is given its response, and returns the resource of the upload, None where it is not
-    there.
+    `call` lists what is there. `find` is given the response, and returns the resource of the
+    upload, None if it is not listed.
     """
 
     call: Call
@@ -138,10 +147,10 @@ class Search:
 class Upload:
     """One file for one endpoint.
 
-    `retry_on` is that of `Call`: after a refusal that passes by itself the whole upload starts
-    over. With `search` it starts over as well where nobody knows whether it arrived and it is not
-    found, instead of ending in doubt. `changes` is that of `Call`. Of one that is `quiet` no
-    progress is shown: the flow logs what came of several such files together.
+    `retry_on` and `changes` are those of `Call`: after a refusal that passes by itself the whole
+    upload starts over. If it is not known whether the upload arrived, and `search` does not find
+    it, it starts over as well; without `search` it ends in doubt. If it is `quiet`, no progress is
+    shown: the flow logs the result of several such files together.
     """
 
     endpoint: Endpoint
@@ -156,13 +165,13 @@ class Upload:
 
 @dataclass(frozen=True)
 class Download:
-    """One file from a service into the workspace, or into the spool of what only the run needs.
+    """One file from a service, for the workspace or for the spool of what only the run needs.
 
-    `path` is with its query, `max_size` in bytes. `check` reads the whole file before it gets its
-    name, raises what keeps it from getting one, and returns what of `endings` comes behind it. A
-    `public` file is fetched without a token. `sha256` is what the service says of its bytes, if it
-    does; a file that has them already is not fetched. After `seconds` it is given up at the next
-    break. `retry_on` is as for a call.
+    `path` includes the query, and `max_size` is in bytes. `check` is given the complete file before
+    the file gets its name: it returns which of the `endings` is added to the name, or raises an
+    error if the file is not to be kept. A `public` file is fetched without a token. `sha256` is the
+    digest that the service states, if it does; a file that has it already is not fetched. The
+    download is given up at the first interruption after `seconds`. `retry_on` is that of `Call`.
     """
 
     root: str
@@ -180,8 +189,8 @@ class Download:
 
 @dataclass(frozen=True)
 class Downloaded:
-    """A file that is there whole: its path, its SHA-256, and the bytes that it took, 0 where it was
-    there already.
+    """A downloaded file. `size` is the number of bytes that were fetched, 0 if the file was there
+    already.
     """
 
     path: str
@@ -191,8 +200,8 @@ class Downloaded:
 
 @dataclass(frozen=True)
 class Chart:
-    """A chart for the job summary: a bar for each label, which is `over` or not, and lines with
-    their names; all values are percentages. `note` is a sentence below it.
+    """A chart for the job summary: a bar for each label, which is `over` a limit or not, and named
+    lines. All values are percentages. `note` is a sentence below the chart.
     """
 
     title: str
@@ -205,11 +214,10 @@ class Chart:
 
 @dataclass(frozen=True)
 class Section:
-    """A table for the job summary that only the service can know; without a header its rows are the
-    lines of a diff.
+    """A table of a service for the job summary. Without a header, its rows are the lines of a diff.
 
-    `facts` is what the summary draws of a release beside its diff. One that is `folded` is seen
-    after a click.
+    `facts` is what the summary draws of a release beside its diff. A `folded` table is shown after
+    a click.
     """
 
     title: str
@@ -230,9 +238,7 @@ class Section:
         return tuple(zip(*columns, strict=True))
 
     def lines(self) -> list[str]:
-        """The table as people read it in a log: columns one below the other, with their
-        headings.
-        """
+        """Return the table for a log, with a heading and aligned columns."""
         table = self.table
         widths = [max(map(len, column)) for column in zip(*table, strict=True)]
         lines = []
@@ -244,11 +250,12 @@ class Section:
 
 @dataclass(frozen=True)
 class Heading:
-    """What became of a release, or would in a dry run, in one line without a full stop.
+    """What became of a release, or would become of it in a dry run, in one line without a full
+    stop.
 
-    `mark` says at a glance how that is: `attention` is for what is left to a person. `why` is the
-    reason in full, where the text has it in a few words. `pages` are the pages of the Play Console
-    that one needs next, as it calls them.
+    `mark` chooses the symbol before it: `attention` is for what is left to a person. `why` is the
+    reason in full, if the text has it in a few words. `pages` are the pages of the Play Console
+    that a person needs next, by their names there.
     """
 
     text: str
@@ -259,12 +266,11 @@ class Heading:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a flow returns: a sentence, links and tables for the summary; `trouble` ends the run as
-    an error does.
+    """The result of a flow: a sentence, and links and tables for the summary.
 
-    The `heading` of the summary has the sentence in short, where it is long. `todo` is what is left
-    to a person. `remarks` are the sentences of the headline that have to be told of each app where
-    a run is about several.
+    `trouble` ends the run as an error does. `heading` is a short form of the headline. `todo` is
+    what is left to a person. `remarks` are the sentences of the headline that a run about several
+    apps has to repeat for each app.
     """
 
     headline: str
@@ -280,7 +286,7 @@ class Backoff(Protocol):
     """The waits between several looks at the same thing, on the schedule of retries."""
 
     def wait(self, why: str) -> None:
-        """Waits before the next look, longer each time; `why` is logged.
+        """Wait before the next look, longer each time; `why` is logged.
 
         Raises TemporaryError when no retry is left, and Interrupted after a signal.
         """
@@ -294,7 +300,7 @@ class Poll(Protocol):
         """Seconds until time is up."""
 
     def wait(self, why: str) -> bool:
-        """Waits before the next look and returns True; returns False at once when time is up.
+        """Wait before the next look and return True; return False at once if time is up.
 
         `why` is logged. Raises Interrupted after a signal.
         """
@@ -306,99 +312,101 @@ class Context(Protocol):
     """
 
     def call(self, call: Call) -> dict[str, Json]:
-        """Makes one JSON request and returns the object in its response.
+        """Make one JSON request, and return the object in its response.
 
         Raises ApiError in the service's own words, CredentialsError, TemporaryError when the
-        retries are spent, OutcomeUnknown where a call that is not idempotent may have been obeyed,
+        retries are spent, OutcomeUnknown if a call that is not idempotent may have had its effect,
         and Interrupted after a signal.
         """
 
     def expect(self, uploads: Sequence[Upload]) -> None:
-        """Gives files their places in the results, as not reached until they are uploaded."""
+        """Give files their places in the results; they count as not sent until they are
+        uploaded.
+        """
 
     def begin(self, upload: Upload) -> None:
-        """Starts the upload session of a file that `upload` is to send, so that it can send the
-        bytes at once; does nothing where the file needs no new session.
+        """Start the upload session of a file, so that `upload` can send the bytes at once. Nothing
+        is done for a file that needs no new session.
 
         What goes wrong is kept for `upload`. A session that is not used expires by itself.
         """
 
     def upload(self, upload: Upload) -> FileResult:
-        """Uploads one file. Raises what went wrong, which stands in the results as well."""
+        """Upload one file. Raises what went wrong, which is in the results as well."""
 
     def upload_all(
         self, uploads: Sequence[Upload], max_in_flight: int | None = None
     ) -> tuple[FileResult, ...]:
-        """Uploads independent files, several at a time, and returns their results in order.
+        """Upload independent files, several at a time, and return their results in order.
 
-        All are tried: what went wrong with one stands in its result. `max_in_flight` is the
-        service's limit where `concurrency` is `auto`. Raises Interrupted after a signal.
+        All are tried: what goes wrong with one of them is in its result. `max_in_flight` is the
+        service's limit for `concurrency: auto`. Raises Interrupted after a signal.
         """
 
     def download(self, download: Download) -> Downloaded:
-        """Fetches one file."""
+        """Fetch one file."""
 
     def backoff(self) -> Backoff:
-        """Begins a series of waits on the schedule of retries."""
+        """Begin a series of waits on the schedule of retries."""
 
     def poll(self, seconds: float, first: float = ...) -> Poll:
-        """Begins a series of waits that ends after so many seconds; the first wait takes `first`
+        """Begin a series of waits that ends after so many seconds; the first wait takes `first`
         seconds.
         """
 
     def together(self, work: Sequence[Callable[[], T]]) -> list[T]:
-        """Does several things at the same time, waits for all, and returns their results in order.
+        """Do several things at the same time, wait for all, and return their results in order.
 
         A failure stops the others at their next request, block or wait. Once all have ended, it
         raises the one that counts most (see `tasks.together`).
         """
 
     def check_running(self) -> None:
-        """Raises Interrupted after a signal, and Stopped or the like where something that is done
-        at the same time has failed: for work that makes no request for long.
+        """Raise Interrupted after a signal, and Stopped or the like if something that is done at
+        the same time has failed. It is for work that makes no request for long.
         """
 
     def info(self, text: str) -> None:
-        """Logs a sentence."""
+        """Log a sentence."""
 
     def warning(self, text: str) -> None:
-        """Logs a sentence that deserves attention."""
+        """Log a sentence that deserves attention."""
 
     def show(
         self, title: str, lines: Sequence[str], sections: tuple[Section, ...] = ()
     ) -> None:
-        """Logs what is about to change, and keeps it in `sections` for the summary of a run that
-        ends badly.
+        """Log what is about to change. The `sections` are kept for the summary of a run that
+        fails.
         """
 
     def publish(self, outputs: Mapping[str, str], ids: tuple[str, ...] = ()) -> None:
-        """Makes outputs known as soon as they are true; `ids` where the resource ids are not those
-        of the uploads.
+        """Publish outputs as soon as they are true; `ids` are given if the resource ids are not
+        those of the uploads.
         """
 
     def remember(self, name: str, value: str | None) -> None:
-        """Keeps a value in the journal for the next run of the same job; None forgets it."""
+        """Keep a value in the journal for the next run of the same job; None forgets it."""
 
     def recall(self, name: str) -> str | None:
-        """What an earlier run of the same job remembered."""
+        """Return what this run or an earlier one of the same job has kept; None if nothing."""
 
     def forget_uploads(self, upload_path: str) -> None:
-        """Forgets every upload session below this path, because what they belong to is over."""
+        """Forget every upload session below this path, because what they belong to is over."""
 
     def reused(self, result: FileResult) -> None:
-        """Adds the result of a file that the service had already and that is not sent."""
+        """Add the result of a file that the service has already, and that is not sent."""
 
     def arrange(self, paths: Sequence[str]) -> None:
-        """Puts the results of these files first, in this order."""
+        """Put the results of these files first, in this order."""
 
     def identified(
         self, result: FileResult, answer: Mapping[str, Json] | None = None
     ) -> None:
-        """Replaces an upload's result by one with what its own response did not tell (an id, an
+        """Replace an upload's result by one with what its own response did not say (an id, an
         error).
 
-        `answer` stands from now on for the upload's response in the journal, so that the next run
-        goes on from there; without it the next run sends the file again after an error.
+        `answer` replaces the upload's response in the journal, so that the next run continues from
+        there. Without it the next run sends the file again after an error.
         """
 
     def discarded(
@@ -408,22 +416,22 @@ class Context(Protocol):
         outputs: tuple[str, ...] = (),
         among: Results | None = None,
     ) -> None:
-        """Takes back what was uploaded, and `files` that were there before; `outputs` are no longer
-        true.
+        """Mark uploads as discarded, and reused results if their path is in `files`. The `outputs`
+        are no longer true.
 
-        `among` are the results that it is about, where not all.
+        Only the results in `among` are marked, if that is given.
         """
 
     def now(self) -> float:
-        """The time as the service has it, in seconds since the epoch."""
+        """Return the time by the service's clock, in seconds since the epoch."""
 
     def sha256(self, artifact: Artifact) -> str:
-        """The SHA-256 of a file's bytes in lower-case hex, to compare it with what the service
-        has.
+        """Return the SHA-256 of a file's bytes in lower-case hex, to compare it with what the
+        service has.
         """
 
     def write(self, destination: Destination, data: bytes) -> bool:
-        """Makes a file hold exactly these bytes; False where it did already."""
+        """Make a file have exactly these bytes; return False if it had them already."""
 
 
 Flow: TypeAlias = Callable[[Context], Outcome]
@@ -431,12 +439,13 @@ Flow: TypeAlias = Callable[[Context], Outcome]
 
 @dataclass(frozen=True)
 class Prepared:
-    """A target whose checks have passed: its plan, a step a line, and the flow that carries it out.
+    """A target whose checks have passed: its plan, one step per line, and the flow that carries it
+    out.
 
     `apps` are those that it is about on Google Play, each with the version codes of its artifacts.
-    `unsettled` is for a run that can't log in and look: given what recalls the journal's values, it
-    says what an earlier run may have done. `sends_files` is false where the files are only looked
-    at, so that a failure leaves none of them unsent.
+    `unsettled` is for a run that can't log in: it is given a function that recalls values of the
+    journal, and says what an earlier run may have done. `sends_files` is False if the files are
+    only read, so that none of them counts as unsent after a failure.
     """
 
     lines: tuple[str, ...]

@@ -1,7 +1,8 @@
-"""What the targets other than Play have in common: the checks before the first request, the flow
+"""Do what the targets other than Play have in common: the checks before the first request, the flow
 that sends files or metadata, and advice for refusals.
 
-They leave nothing to undo, so a dry run says what would be sent and sends nothing.
+Unlike an edit of Play, what they send can't be taken back, so a dry run sends nothing and only says
+what would be sent.
 """
 
 from __future__ import annotations
@@ -69,8 +70,8 @@ def require(problems: Problems, **inputs: object) -> None:
 
 
 def one_app(names: tuple[str, ...], problems: Problems) -> str:
-    """Return the app's name, empty where there is none. Add a problem for several, which only a
-    release and a status can be about.
+    """Return the app's name, empty if there is none. Add a problem for several apps, which only
+    some targets can work with.
     """
     if len(names) > 1:
         problems.add(
@@ -98,13 +99,13 @@ def require_one(files: tuple[Artifact, ...], what: str, problems: Problems) -> N
 
 
 def read_metadata(text: str, problems: Problems) -> dict[str, Any]:
-    """Return the JSON object in the input `metadata`. Anything else is a problem, and counts as an
-    empty one.
+    """Return the JSON object in the input `metadata`. Add a problem for anything else, and return
+    an empty object.
     """
     accepted = "a JSON object"
     try:
         value = json.loads(text or "{}")
-        # Python reads NaN and half a surrogate pair
+        # Python also reads NaN and half a surrogate pair, which are not JSON.
         json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
     except (ValueError, RecursionError):
         problems.add("metadata", "is not JSON.", accepted)
@@ -116,8 +117,8 @@ def read_metadata(text: str, problems: Problems) -> dict[str, Any]:
 
 
 def check(upload: Upload, protocol: str, problems: Problems) -> None:
-    """Add a problem for everything that the endpoint can't take: a file that is too large, of
-    another type or a stream, a protocol that it does not have.
+    """Add a problem for everything that the endpoint does not accept: a file that is too large, is
+    a stream or has another type, or a protocol that it does not support.
     """
     file = upload.artifact
     endpoint = upload.endpoint
@@ -139,7 +140,7 @@ def check(upload: Upload, protocol: str, problems: Problems) -> None:
 
 
 def _check_protocol(upload: Upload, protocol: str, problems: Problems) -> None:
-    """Add a problem for a protocol that the endpoint does not have, or that can't carry the
+    """Add a problem for a protocol that the endpoint does not support, or that can't carry the
     upload.
     """
     file = upload.artifact
@@ -169,11 +170,11 @@ def prepared(
     outputs: OutputsOf = lambda _: {},
     wait_deadline: float = 0.0,
 ) -> Prepared:
-    """Return a target that only sends files, with its plan, and the flow or the dry run of it.
+    """Return a target that only sends files, with its plan, and with its flow or its dry run.
 
-    `outputs` makes the output values that only this target has. `wait_deadline` is in seconds, how
-    long to wait until the service is through with the files. Raises InputError for the `problems`
-    so far, and for what the endpoints can't take.
+    `outputs` makes the outputs that only this target has. `wait_deadline` says how many seconds to
+    wait until the service is done with the files. Raises InputError for the `problems` so far, and
+    for what the endpoints do not accept.
     """
     for upload in uploads:
         check(upload, inputs.upload_protocol, problems)
@@ -184,23 +185,26 @@ def prepared(
         plan.append(f"and {plural(rest, 'more file')}, all to {uploads[0].endpoint.id}")
     flow: Flow = partial(_send, uploads, inputs.target, outputs, wait_deadline)
     if inputs.dry_run:
-        requests = [
-            f"Would send {_description(upload)}: {_request(upload)}"
-            for upload in uploads
-        ]
-        flow = dry_run(*requests)
+        flow = dry_run(*map(_as_dry_run, uploads))
     return Prepared(tuple(plan), uploads[0].endpoint.scopes, flow)
 
 
+def _as_dry_run(upload: Upload) -> str:
+    """Return the line of a dry run about one upload."""
+    return f"Would send {_description(upload)}: {_request(upload)}"
+
+
 def _description(upload: Upload) -> str:
-    """Return a file, its size and media type, and the method that takes it, for people."""
+    """Return a file with its size and media type, and the method that takes it, for people."""
     file = upload.artifact
-    size = "a stream" if file.size is None else format_size(file.size)
+    size = "a stream"
+    if file.size is not None:
+        size = format_size(file.size)
     return f"{file.name} ({size}, {upload.media_type}) to {upload.endpoint.id}"
 
 
 def _request(upload: Upload) -> str:
-    """Return the method, the path and the query of an upload's request."""
+    """Return the HTTP method, the path and the query of an upload's request."""
     endpoint = upload.endpoint
     request = f"{endpoint.http_method} {endpoint.path}"
     if endpoint.query:
@@ -226,15 +230,15 @@ def _send(
     wait_deadline: float,
     context: Context,
 ) -> Outcome:
-    """Send all files, however many of them fail, then raise the first failure."""
-    results = operations.settle(
-        uploads, context.upload_all(uploads), wait_deadline, context
-    )
-    context.publish({name: value for name, value in outputs(results).items() if value})
+    """Send all files, even if some of them fail, then raise the first failure."""
+    answered = context.upload_all(uploads)
+    results = operations.settle(uploads, answered, wait_deadline, context)
+    values = outputs(results)
+    context.publish({name: value for name, value in values.items() if value})
     for result in results:
-        where = address_of(target, result)
-        if where:
-            context.info(f"{result.path} is {where}")
+        address = address_of(target, result)
+        if address:
+            context.info(f"{result.path} is {address}")
     for result in results:
         if result.failure is not None:
             raise result.failure
@@ -242,7 +246,7 @@ def _send(
 
 
 def address_of(target: str, result: FileResult) -> str:
-    """Return under which address people find what came of a file; empty where that is not known."""
+    """Return the address of what was made of a file; empty if it is not known."""
     if result.error:
         return ""
     resource = result.resource
@@ -258,10 +262,10 @@ def address_of(target: str, result: FileResult) -> str:
 
 @contextmanager
 def with_default_advice() -> Iterator[None]:
-    """Give the refusals of a flow a cause and a remedy.
+    """Give the refusals of a flow a cause and a hint.
 
-    Raises CredentialsError, as a failed login does, for a refusal for lack of permission: in both
-    cases the account must change.
+    A refusal for lack of permission becomes a CredentialsError, like a failed login: in both cases
+    something about the account has to change.
     """
     try:
         yield
@@ -295,8 +299,8 @@ def metadata_alone(
     """Return a target that is given metadata and no file."""
 
     def flow(context: Context) -> Outcome:
-        mail = endpoint.id.startswith("gmail.")  # a second one would be worse than none
-        send_metadata(endpoint, metadata, endpoint.id, mail, context)
+        is_mail = endpoint.id.startswith("gmail.")  # a second one is worse than none
+        send_metadata(endpoint, metadata, endpoint.id, is_mail, context)
         return Outcome(f"Metadata sent to {endpoint.id}.")
 
     what = f"the metadata alone to {endpoint.id}"
@@ -316,9 +320,9 @@ def send_metadata(
 ) -> dict[str, Any]:
     """Send metadata without a file, publish the id in the response, and return the response.
 
-    Where a repeat would add a second thing and `noted` is true, a note is kept during the request,
-    since there is no session to ask. Raises OutcomeUnknown where an earlier run left such a note,
-    once, and ProtocolError for a response without an id.
+    If `noted`, and a repeat would add a second thing, a note is kept in the journal during the
+    request, since there is no session to ask. Raises OutcomeUnknown, once, if an earlier run has
+    left such a note, and ProtocolError for a response without an id.
     """
     key = (
         f"metadata {endpoint.id} {endpoint.path} {json.dumps(metadata, sort_keys=True)}"
@@ -354,14 +358,14 @@ def send_metadata(
         raise ProtocolError(
             f"The service answered {what} without the id of what it made.", hint=_CHECK
         )
-    # without an upload, nothing else publishes it
+    # Results publish the id of an upload, but there is none here.
     context.publish({}, ids=(resource_id,))
     return response
 
 
 def begun_before(what: str, when: str, remedy: str = "") -> OutcomeUnknown:
-    """Return the error for a mail that a run began and did not finish, without a session that could
-    be asked.
+    """Return the error for a mail that an earlier run began to send without a session, so that the
+    service can't be asked about it.
     """
     hint = "Check the sent mail of the mailbox before you run again. The next run sends it."
     if remedy:

@@ -1,8 +1,8 @@
-"""Every upload method of Google's APIs, from data that scripts/make_catalogue.py made, and the
-checks against it.
+"""Find the upload methods of Google's APIs, and check inputs against them.
 
-The checks are for the inputs `params`, `metadata` and `media-type`. Parameters are filled into URL
-paths as RFC 6570 says; a value that would lead to another path is refused.
+The data are made by scripts/make_catalogue.py. The inputs are `params`, `metadata` and
+`media-type`. Parameters are filled into URL paths as RFC 6570 says; a value that would lead to
+another path is refused.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Parameter:
 
     @property
     def accepted(self) -> str:
-        """Return what may be given for it, for people."""
+        """What may be given for it, in words."""
         if self.choices:
             return ", ".join(self.choices)
         if self.pattern:
@@ -66,8 +66,8 @@ class Parameter:
         return f"a {kind}"
 
 
-# Parameters that every method takes. The others of that kind carry secrets or change the form of
-# the response.
+# Of the parameters that every method has, those that may be given. The others carry secrets, or
+# change the form of the response.
 STANDARD = {name: Parameter(name, "string") for name in ("fields", "quotaUser")}
 
 
@@ -75,10 +75,10 @@ STANDARD = {name: Parameter(name, "string") for name in ("fields", "quotaUser")}
 class Method:
     """One upload method.
 
-    The paths in `template` are RFC 6570 templates, its scope the narrowest that does the work.
+    The paths in `template` are RFC 6570 templates, and its scope is the narrowest that suffices.
     `scope_existing` is the scope of a request that names something that is there already.
-    `name_field` and `type_field` are the metadata fields for a file's name and media type, empty
-    where there is none.
+    `name_field` and `type_field` are the metadata fields for a file's name and media type, empty if
+    there are none.
     """
 
     id: str
@@ -101,7 +101,9 @@ class Method:
         )
 
     def _completion(self, values: Mapping[str, str]) -> Completion | None:
-        """Return the rule for the method's answers; its lookup has what the request knows."""
+        """Return the rule for the method's answers, with the values of the request filled into the
+        path of its lookup.
+        """
         rule = self.template.completion
         if rule is None or rule.lookup is None:
             return rule
@@ -121,7 +123,7 @@ def targets() -> tuple[str, ...]:
 
 
 def find(target: str) -> Method | None:
-    """Return the method that a user calls `target`; None when there is none of that name."""
+    """Return the method that a user calls `target`; None if there is no such method."""
     facts = _facts(target)
     if facts is None:
         return None
@@ -158,7 +160,9 @@ def find(target: str) -> Method | None:
 
 
 def _facts(target: str) -> dict[str, Any] | None:
-    """Return what the catalogue has of the method that a user calls `target`."""
+    """Return the catalogue's entry of the method that a user calls `target`; None if there is no
+    such method.
+    """
     methods = _methods()
     if target in methods:
         return methods[target]
@@ -169,6 +173,7 @@ def _facts(target: str) -> dict[str, Any] | None:
 
 
 def _methods() -> dict[str, dict[str, Any]]:
+    """Read the entries of the catalogue, by the short names of the methods."""
     catalogue = Path(__file__).with_name("catalogue.json").read_text(encoding="utf-8")
     methods: dict[str, dict[str, Any]] = json.loads(catalogue)["methods"]
     return methods
@@ -177,20 +182,22 @@ def _methods() -> dict[str, dict[str, Any]]:
 def check_params(
     method: Method, params: Mapping[str, Any], problems: Problems
 ) -> Values:
-    """Return the parameters' values as text, each in a tuple. Everything that is wrong with them is
-    added to `problems`.
+    """Return the parameters' values as text, each in a tuple. Add a problem for everything that is
+    wrong with them.
     """
     parameters = {**STANDARD, **method.parameters}
     values: Values = {}
     for name, value in params.items():
         if name not in parameters:
-            # Backticks are for inputs, which may be called alike and have other names in a shell.
+            # Backticks mark inputs, whose names a message in a shell replaces by others.
             suggestion = parsers.nearest(name, tuple(parameters)).replace("`", "'")
             what = f"{name!r} is not a parameter of this method.{suggestion}"
             problems.add("params", what, ", ".join(parameters))
             continue
         parameter = parameters[name]
-        items = value if isinstance(value, list) else [value]
+        items = [value]
+        if isinstance(value, list):
+            items = value
         texts = tuple(map(_text, items))
         if isinstance(value, list) and not parameter.repeated:
             fault = "takes one value, not a list."
@@ -212,7 +219,7 @@ def check_params(
 
 
 def _check_places(path: str, values: Values, problems: Problems) -> None:
-    """Add a problem for each value that may not stand at its place in the path."""
+    """Add a problem for each value that is not allowed at its place in the path."""
     for name in placeholders(path):
         if values.get(name):
             fault = objection(path, name, values[name][0])
@@ -230,8 +237,8 @@ def _text(item: object) -> str:
 
 
 def _fault(parameter: Parameter, texts: Sequence[str]) -> str:
-    """Return why one of the texts may not stand for the parameter, as the rest of a sentence; empty
-    when all may.
+    """Return why one of the texts is not allowed for the parameter, as the rest of a sentence;
+    empty if all are allowed.
     """
     bits = _INTEGERS.get(parameter.kind)
     for text in texts:
@@ -247,7 +254,7 @@ def _fault(parameter: Parameter, texts: Sequence[str]) -> str:
 
 
 def _fits(text: str, bits: int) -> bool:
-    """Whether the text is a whole number of so many bits and a sign."""
+    """Return whether the text is a whole number of so many bits and a sign."""
     if not re.fullmatch(r"-?[0-9]{1,20}", text):
         return False
     limit = 1 << bits
@@ -257,8 +264,9 @@ def _fits(text: str, bits: int) -> bool:
 def check_media_type(
     method: Method, metadata: Mapping[str, Any], media_type: str, problems: Problems
 ) -> str:
-    """Return the files' media type as `metadata` or `media-type` states it, or "". Google refuses
-    two different ones.
+    """Return the files' media type that `metadata` or `media-type` states; empty if neither does.
+
+    Add a problem if they differ, which Google refuses, or if the method does not accept the type.
     """
     stated = _stated_type(method.type_field, metadata, problems)
     if stated and media_type and stated != media_type:
@@ -276,7 +284,7 @@ def check_media_type(
 
 
 def _stated_type(field: str, metadata: Mapping[str, Any], problems: Problems) -> str:
-    """Return the files' media type in a field of `metadata`; empty where it states none."""
+    """Return the files' media type in a field of `metadata`; empty if it states none."""
     if not field:
         return ""
     value = metadata.get(field)
@@ -298,10 +306,9 @@ def expand(template: str, values: Mapping[str, str], *, partly: bool = False) ->
     """Return the path with its parameters filled in and escaped; `partly` leaves those without a
     value as they are.
 
-    In `{name}` everything but unreserved characters is escaped; in `{+name}` slashes separate
-    segments and escapes that are there already are kept. Check each value that was given with
-    `objection` first. Raises ProtocolError for one that a service named and that leads out of its
-    place.
+    In `{name}` everything but unreserved characters is escaped. In `{+name}` slashes separate
+    segments, and escapes are kept. Values from inputs have to be checked with `objection` before.
+    Raises ProtocolError for a value, such as an id from a service, that would lead to another path.
     """
     if any(map(parsers.leads_elsewhere, values.values())):
         raise ProtocolError(
@@ -320,13 +327,16 @@ def expand(template: str, values: Mapping[str, str], *, partly: bool = False) ->
 
 
 def objection(template: str, name: str, value: str) -> str:
-    """Return why `value` may not stand for `name` in the template, as the rest of a sentence; empty
-    when it may.
+    """Return why `value` is not allowed for `name` in the template, as the rest of a sentence;
+    empty if it is.
     """
     reserved = f"{{+{name}}}" in template
     if not value:
         return "is empty, which would leave out a part of the path."
-    if re.search(r"[\x00-\x1f\x7f]", unquote(value) if reserved else value):
+    text = value
+    if reserved:
+        text = unquote(value)
+    if re.search(r"[\x00-\x1f\x7f]", text):
         return "contains a control character."
     if reserved and re.search(r"[?#]", value):
         return (

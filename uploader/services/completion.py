@@ -49,8 +49,8 @@ _CODES = (
 
 
 class Stage(Enum):
-    """How far the service is with a file. `UNTOLD`: the answer has no state, or one that its
-    description does not have.
+    """How far the service is with a file. `UNTOLD` means that the answer has no state, or one that
+    the API's description does not list.
     """
 
     DONE = "done"
@@ -72,11 +72,12 @@ class Reading:
 class Lookup:
     """The request that shows how far the service is.
 
-    `path` is a template whose parameters `values` finds in the first answer, as dotted paths;
-    whatever else it names is a parameter of the upload. `query` are parameters with dotted paths,
-    left out where the answer has nothing there, and `constants` those that are always the same.
-    `forwarded` are parameters that have the value that they had for the upload. `at` is where in
-    the response the thing stands that the upload's own answer has.
+    - `path`: a template. `values` has the dotted paths in the first answer for its parameters; any
+      other parameter is one of the upload.
+    - `query`: query parameters with dotted paths; one is left out if the answer has no value there.
+    - `constants`: query parameters with fixed values.
+    - `forwarded`: query parameters that keep the value that they had for the upload.
+    - `at`: the dotted path in the response of what the upload's own answer has.
     """
 
     path: str
@@ -89,7 +90,7 @@ class Lookup:
 
 @dataclass(frozen=True)
 class Operation:
-    """The answer is a long-running operation, or has one `at` a member."""
+    """The rule for an answer that is a long-running operation, or has one in the member `at`."""
 
     lookup: Lookup
     at: str = ""
@@ -103,12 +104,12 @@ class Operation:
 
     @property
     def signs(self) -> tuple[str, ...]:
-        """No dotted path: any object may be an operation."""
+        """No dotted paths, since any object may be an operation."""
         return ()
 
     def read(self, answer: Answer) -> Reading:
-        """Tell how far the operation is. One that is done has a response or an error; without
-        either it has not said what came of it (google.aip.dev/151).
+        """Return how far the operation is. One that is done has a response or an error; without
+        either it counts as still at work (google.aip.dev/151).
         """
         operation = self.asked_about(answer)
         if operation.get("done") is not True:
@@ -121,7 +122,7 @@ class Operation:
         return Reading(Stage.AT_WORK)
 
     def says_something(self, answer: Answer) -> bool:
-        """Whether a response to the lookup is an operation at all."""
+        """Return whether a response to the lookup is an operation at all."""
         if self.read(answer).stage is not Stage.AT_WORK:
             return True
         name = self.asked_about(answer).get("name")
@@ -134,7 +135,7 @@ class Operation:
         return answer
 
     def resource(self, answer: Answer) -> Answer:
-        """Return what the operation came to; nothing as long as it is not done."""
+        """Return the response in the operation; empty as long as it is not done."""
         return _mapping(self.asked_about(answer).get("response"))
 
     def as_answer(self, response: Answer) -> Answer:
@@ -146,11 +147,11 @@ class Operation:
 
 @dataclass(frozen=True)
 class State:
-    """The answer is a resource that has a state in one of `fields`, dotted paths.
+    """The rule for an answer that is a resource with a state in one of `fields` (dotted paths).
 
-    `done`, `at_work` and `failed` are its values. Something at `error` is a failure whatever the
-    state. `reasons` are the dotted paths of what the service says about a failure. Without a
-    `lookup` the first answer is the last one that can be had.
+    `done`, `at_work` and `failed` are the values of the state. A value at the path `error` is a
+    failure in any state. `reasons` are the dotted paths of what the service says about a failure.
+    Without a `lookup` there is no other answer than the first.
     """
 
     fields: tuple[str, ...]
@@ -185,7 +186,7 @@ class State:
         return tuple(signs)
 
     def read(self, answer: Answer) -> Reading:
-        """Tell what the state says."""
+        """Return how far the service is by the state."""
         state = identifier(answer, self.fields)
         if state in self.failed or self._has_error(answer):
             return Reading(Stage.FAILED, state or "error", self._words(answer))
@@ -199,7 +200,7 @@ class State:
         return bool(self.error) and value_at(answer, self.error) is not None
 
     def says_something(self, answer: Answer) -> bool:
-        """Whether a response to the lookup has a state at all."""
+        """Return whether a response to the lookup has a state at all."""
         reading = self.read(answer)
         if reading.stage is not Stage.UNTOLD:
             return True
@@ -267,7 +268,8 @@ def _pairs(facts: Mapping[str, str]) -> Pairs:
 def words_of(value: Any, depth: int = 0) -> str:
     """Return what an error says, as one line for people.
 
-    It is empty where the error says nothing, or says it deeper than any service does.
+    It is empty if the error says nothing, or only in objects nested more deeply than those of any
+    service.
     """
     if isinstance(value, str):
         return " ".join(value.split())[:_MAX_WORDS]
@@ -310,7 +312,7 @@ def _name(error: Any) -> str:
 
 
 def _mapping(value: Any) -> Answer:
-    """Return the value where it is an object, an empty one for anything else."""
+    """Return the value if it is an object, an empty one for anything else."""
     if isinstance(value, Mapping):
         return value
     return {}

@@ -1,5 +1,5 @@
-"""Chooses the media type of a file by its first bytes and its name; where the two disagree, the
-bytes decide.
+"""Choose the media type of a file by its first bytes and its name; if the two disagree, the bytes
+decide.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _SIGNATURES: tuple[tuple[str, re.Pattern[bytes]], ...] = (
     ("video/webm", re.compile(rb"\x1a\x45\xdf\xa3.{0,64}webm", re.DOTALL)),
     ("video/x-matroska", re.compile(rb"\x1a\x45\xdf\xa3.{0,64}matroska", re.DOTALL)),
 )
-# Formats that many others are built on: there the name says more than the bytes.
+# Formats that many others are built on, so the name says more than the bytes.
 _CONTAINERS = {"application/zip", "application/gzip", "video/mp4"}
 _OFFICE = "application/vnd.openxmlformats-officedocument."
 _EXTENSIONS = {
@@ -65,7 +65,7 @@ def head(artifact: Artifact, count: int = _HEAD) -> bytes:
 
 
 def sniff(first: bytes) -> str:
-    """Return the media type that the first bytes prove; empty when they prove none."""
+    """Return the media type that the first bytes prove; empty if they prove none."""
     for kind, signature in _SIGNATURES:
         if signature.match(first):
             return kind
@@ -88,7 +88,7 @@ def kinds(artifact: Artifact) -> tuple[str, ...]:
 
 
 def choose(artifact: Artifact, accepted: Sequence[str]) -> str:
-    """Return the best media type of the file that the method accepts; empty when it accepts none of
+    """Return the best media type of the file that the method accepts; empty if it accepts none of
     them.
     """
     for kind in kinds(artifact):
@@ -98,9 +98,10 @@ def choose(artifact: Artifact, accepted: Sequence[str]) -> str:
 
 
 def accepts(accepted: Sequence[str], kind: str) -> bool:
-    """Whether one of the patterns (`*/*`, `image/*`, `application/zip`) covers the type, whatever
-    its parameters.
+    """Return whether one of the patterns (`*/*`, `image/*`, `application/zip`) covers the type;
+    parameters of the type are ignored.
     """
-    kind = kind.partition(";")[0].strip().lower()
-    family = kind.partition("/")[0]
-    return any(pattern in {"*/*", f"{family}/*", kind} for pattern in accepted)
+    essence, _, _ = kind.partition(";")
+    essence = essence.strip().lower()
+    family, _, _ = essence.partition("/")
+    return not {"*/*", f"{family}/*", essence}.isdisjoint(accepted)

@@ -1,4 +1,4 @@
-"""Sends one image to Play Games: the icon of an achievement or a leaderboard.
+"""Send one image to Play Games: the icon of an achievement or a leaderboard.
 
 Google marks the method deprecated and is removing it, so it is in no current discovery document;
 the source is developer.android.com/games/services/publishing/upload.
@@ -32,11 +32,11 @@ def prepare(
     image_type: str,
     metadata: str,
 ) -> Prepared:
-    """Checks that there is one image, and what it is for. Raises InputError with every problem."""
+    """Check that there is one image, and what it is for. Raises InputError with every problem."""
     problems = Problems()
     batch.require(problems, resource_id=resource_id, image_type=image_type)
-    # The image's resource as it was given, if it was; it may not speak of another image. Alone it
-    # needs no file.
+    # `metadata` may have the resource of the image, which must not be that of another image. It can
+    # be sent without a file.
     resource = batch.read_metadata(metadata, problems)
     if files or not resource:
         batch.require_one(files, "Play Games", problems)
@@ -82,7 +82,7 @@ def prepare(
 
 
 def _send(upload: Upload, context: Context) -> Outcome:
-    """Upload the image; the summary links to it where the service tells its address."""
+    """Upload the image. The summary links to it if the service states its address."""
     result = context.upload(upload)
     resource_id = upload.endpoint.identify(result.resource)
     summary = f"{upload.artifact.name} is the image of {resource_id}."
@@ -93,13 +93,13 @@ def _send(upload: Upload, context: Context) -> Outcome:
 
 
 def _explained(flow: Flow, context: Context) -> Outcome:
-    """Carry the flow out, and give a refusal its likely cause and its remedy."""
+    """Carry out the flow, and give a refusal its likely cause and a hint."""
     try:
         return flow(context)
     except ApiError as refused:
         if refused.status not in _GONE:
             raise
-        # a missing method and a missing resource look alike
+        # A missing method and a missing resource look alike.
         raise refused.with_advice(
             cause="There is no achievement or leaderboard of this `resource-id`, or Google has "
             "removed the method.",

@@ -1,4 +1,4 @@
-"""What a release changes, as the job summary draws it beside the lines of its plan."""
+"""Hold what a release changes, for the drawings of the job summary beside the lines of its plan."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class VersionShare:
-    """A version as people call it, and the share of users that it is for, from 0 to 1; 0 for one
-    that is halted.
+    """A version by its name for people, and the share of users that it is for, from 0 to 1; a
+    halted version has 0.
     """
 
     version: str
@@ -17,9 +17,9 @@ class VersionShare:
 
 @dataclass(frozen=True)
 class TrackFacts:
-    """A track: the release that comes to it or changes, and in words what it was and what it is.
+    """A track: the release that is new or changes on it, and the track before and after, in words.
 
-    `shares` says which version how many users are offered, once the change is made.
+    `shares` says how many users are offered which version once the change is made.
     """
 
     track: str
@@ -31,7 +31,7 @@ class TrackFacts:
 
 @dataclass(frozen=True)
 class ChangedText:
-    """A text of a listing or release notes; empty where there was or will be none."""
+    """A text of a listing or release notes; empty if there was or will be none."""
 
     language: str
     field: str
@@ -43,8 +43,9 @@ class ChangedText:
 class ChangedImages:
     """The images of one kind in one language.
 
-    `added` are the paths of files in the workspace, `replaced` the addresses at which Google serves
-    what goes, as far as they are known; `removed` and `kept` are numbers.
+    `added` are the paths of files in the workspace. `replaced` are the addresses at which Google
+    serves the images that are removed, as far as they are known. `removed`, `kept` and `sent_again`
+    are numbers of images.
     """
 
     language: str
@@ -58,10 +59,11 @@ class ChangedImages:
 
 @dataclass(frozen=True)
 class ReleaseFacts:
-    """Everything of it. `listing_files` are the paths of all images of the store listing, also of
-    those that stay. What is `planned` has not happened, and what is `in_review` reaches users once
-    Google has reviewed it. `title` is the app's name in Google Play,
-    where it is known.
+    """All changes of a release.
+
+    `listing_files` are the paths of all images of the store listing, also of those that stay. What
+    is `planned` has not happened, and what is `in_review` reaches users once Google has reviewed
+    it. `title` is the app's name in Google Play, if it is known.
     """
 
     tracks: tuple[TrackFacts, ...] = ()
