@@ -70,7 +70,7 @@ def published(
     remembered = _remembered(job, context)
     files: list[SupplementaryFile] = []
     for file in job.supplementary:
-        digest = remembered.get(f"{file.kind}:{file.version_code}")
+        digest = remembered.get(file.purpose)
         # A file is digested only where something is remembered for its version.
         if file.version_code in live and digest and digest == _digest(file, context):
             files.append(file)

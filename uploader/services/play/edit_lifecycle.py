@@ -435,7 +435,7 @@ class ReleaseEdit:
 
     def base(self, track: str, now: Releases) -> Releases:
         """Return what the track held before this very edit was touched; `now` is what it holds."""
-        if f"track:{track}" not in self.uncommitted:
+        if self.job.track_purpose(track) not in self.uncommitted:
             return now
         return self.record.before.get(track, now)
 
@@ -445,7 +445,7 @@ class ReleaseEdit:
         Google Play's list does not show it, since Google Play adds to releases by itself (countries
         for example). A record of an earlier version does not say what was written.
         """
-        if f"track:{track}" not in self.uncommitted:
+        if self.job.track_purpose(track) not in self.uncommitted:
             return False
         return self.record.wrote.get(track) != after
 
@@ -481,7 +481,7 @@ class ReleaseEdit:
     def writing(self, track: str, before: Releases, after: Releases) -> None:
         """Write to the journal what a track held and is to hold, before the track is written."""
         with self._lock:
-            self._note_change(f"track:{track}")
+            self._note_change(self.job.track_purpose(track))
             self.record.before[track] = before
             self.record.wrote[track] = after
             self.record.wish = self.job.wish
@@ -998,7 +998,7 @@ def _take_back(edit: ReleaseEdit, why: str, *outputs: str) -> None:
     """
     uploaded = set()
     for artifact, code in zip(edit.job.artifacts, edit.job.codes, strict=True):
-        if f"artifact:{code}" in edit.uncommitted:
+        if edit.job.artifact_purpose(code) in edit.uncommitted:
             uploaded.add(artifact.name)
     edit.context.discarded(
         why, frozenset(uploaded), ("version-code", "version-codes", *outputs)

@@ -67,6 +67,11 @@ class SupplementaryFile:
     file: Artifact | int | Literal["bundle"]
     version_code: int
 
+    @property
+    def purpose(self) -> str:
+        """The purpose of the change that puts the file into an edit."""
+        return f"{self.kind}:{self.version_code}"
+
 
 @dataclass(frozen=True)
 class ReleaseJob:
@@ -168,12 +173,12 @@ class ReleaseJob:
         """
         purposes = set()
         for code in self.codes:
-            purposes.add(f"artifact:{code}")
+            purposes.add(self.artifact_purpose(code))
         for companion in self.supplementary:
             if companion.file != "bundle":
-                purposes.add(f"{companion.kind}:{companion.version_code}")
+                purposes.add(companion.purpose)
         for track in self.tracks:
-            purposes.add(f"track:{track}")
+            purposes.add(self.track_purpose(track))
             if self.create_tracks:
                 purposes.add(self.new_track_purpose(track))
         for track in self.tester_tracks:
@@ -193,6 +198,16 @@ class ReleaseJob:
         for place, files in listing.images.items():
             images["/".join(place)] = [sha256(image) for image in files]
         return f"listing:{_digest([texts, images, self.prune_images])}"
+
+    @staticmethod
+    def artifact_purpose(code: int | str) -> str:
+        """Return the purpose of the upload of an artifact with a version code."""
+        return f"artifact:{code}"
+
+    @staticmethod
+    def track_purpose(track: str) -> str:
+        """Return the purpose of the change to a track's releases."""
+        return f"track:{track}"
 
     @staticmethod
     def new_track_purpose(track: str) -> str:

@@ -570,7 +570,7 @@ class Rollout:
 
         A commit whose response was lost is settled in the edit's state: it is seen live, or not.
         """
-        note = edit.changes.get(f"track:{self._track}", "")
+        note = edit.changes.get(self._job.track_purpose(self._track), "")
         first = self._first
         if first is None:
             first = recalled_look(note)

@@ -187,8 +187,11 @@ def _live_artifacts(edit: ReleaseEdit, reused: Collection[int]) -> frozenset[int
     """Return the version codes that are on Google Play already, not only in this edit, into which
     an earlier run may have put them.
     """
-    uploaded = edit.uncommitted
-    return frozenset(code for code in reused if f"artifact:{code}" not in uploaded)
+    live = set()
+    for code in reused:
+        if edit.job.artifact_purpose(code) not in edit.uncommitted:
+            live.add(code)
+    return frozenset(live)
 
 
 @dataclass
@@ -495,9 +498,10 @@ def _upload_artifact(edit: ReleaseEdit, artifact: Artifact) -> FileResult | None
     code = version_code(artifact)
     kind = _kind(artifact)
     by_earlier_run = _by_earlier_run(edit, artifact)
+    purpose = edit.job.artifact_purpose(code)
     waits = edit.context.backoff()
     while True:
-        edit.changing(f"artifact:{code}")
+        edit.changing(purpose)
         try:
             result = edit.api.upload_artifact(artifact, kind)
         except (ApiError, OutcomeUnknown) as error:
@@ -515,7 +519,7 @@ def _upload_artifact(edit: ReleaseEdit, artifact: Artifact) -> FileResult | None
             )
         else:
             _check_reported_code(artifact, result)
-            edit.changed(f"artifact:{code}", result.sha256)
+            edit.changed(purpose, result.sha256)
             return None
 
 
@@ -544,7 +548,8 @@ def _by_earlier_run(edit: ReleaseEdit, artifact: Artifact) -> bool:
     """Whether an earlier run of the job may have uploaded an artifact with this version code into
     its own edit.
     """
-    return edit.state.own and f"artifact:{version_code(artifact)}" in edit.uncommitted
+    purpose = edit.job.artifact_purpose(version_code(artifact))
+    return edit.state.own and purpose in edit.uncommitted
 
 
 def _same(
@@ -576,7 +581,7 @@ def _same(
             code="version-code-conflict",
         )
     # An upload of this job whose response was lost is no conflict: the bytes are the same.
-    if not edit.job.reuse and f"artifact:{code}" not in edit.changes:
+    if not edit.job.reuse and edit.job.artifact_purpose(code) not in edit.changes:
         raise ReleaseRefused(
             f"Version code {code} ({artifact.name}) is {_where(edit, code)} already.",
             cause="It was uploaded before, and `on-version-conflict` is `fail`.",
@@ -600,7 +605,7 @@ def _where(edit: ReleaseEdit, code: int) -> str:
 
     What was uploaded into the edit, perhaps by others, is not live yet.
     """
-    if not edit.state.own or f"artifact:{code}" in edit.uncommitted:
+    if not edit.state.own or edit.job.artifact_purpose(code) in edit.uncommitted:
         return f"in edit {edit.id}"
     return "on Google Play"
 
@@ -618,7 +623,7 @@ def _put_supplementary(
     if file == "bundle":
         return
     is_published = companion in comparison.published
-    sent = comparison.sent.get(f"{companion.kind}:{companion.version_code}", "")
+    sent = comparison.sent.get(companion.purpose, "")
     if isinstance(file, Artifact):
         if is_published or (sent and sent == edit.context.sha256(file)):
             digest = edit.context.sha256(file)
@@ -632,7 +637,7 @@ def _put_supplementary(
 
 def _put_file(edit: ReleaseEdit, companion: SupplementaryFile, file: Artifact) -> None:
     """Upload a file that goes with an artifact."""
-    purpose = f"{companion.kind}:{companion.version_code}"
+    purpose = companion.purpose
     edit.changing(purpose)
     result = edit.api.upload_supplementary(file, companion.version_code, companion.kind)
     edit.changed(purpose, result.sha256)
@@ -640,7 +645,7 @@ def _put_file(edit: ReleaseEdit, companion: SupplementaryFile, file: Artifact) -
 
 def _put_reference(edit: ReleaseEdit, companion: SupplementaryFile, other: int) -> None:
     """Let an APK use the expansion file of another version."""
-    purpose = f"{companion.kind}:{companion.version_code}"
+    purpose = companion.purpose
     edit.changing(purpose)
     edit.api.refer_expansion(companion.version_code, companion.kind, other)
     edit.changed(purpose, _reference_to(other))

@@ -321,7 +321,7 @@ def put(edit: ReleaseEdit, update: TrackChange, note: str = "") -> bool:
     if writes:
         edit.writing(track, update.before, after)
     if note:
-        edit.changed(f"track:{track}", note)
+        edit.changed(edit.job.track_purpose(track), note)
     if writes:
         edit.api.update_track(track, after)
         edit.seen[track] = after
