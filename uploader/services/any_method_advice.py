@@ -1,5 +1,5 @@
-"""What people give for `params` and `metadata` of Drive and Cloud Storage in a form that the method
-does not take, and what a refusal of Drive's means to them.
+"""Correct common mistakes in `params` and `metadata` of Drive and Cloud Storage, and explain their
+refusals.
 """
 
 from __future__ import annotations
@@ -82,8 +82,8 @@ _PAIR = re.compile(r"(\w+)\s*[=:]\s*(\S.*)", re.ASCII)
 
 
 def pairs(text: str) -> str:
-    """Return lines like `bucket=my-bucket` or `bucket:my-bucket` as the map that was meant; empty
-    for any other text.
+    """Return the YAML map that was meant by lines like `bucket=my-bucket` or `bucket:my-bucket`;
+    empty for any other text.
     """
     lines = []
     for line in re.split(r"[\n,]", text):
@@ -102,9 +102,8 @@ def as_meant(
     metadata: Mapping[str, Any],
     problems: Problems,
 ) -> dict[str, Any]:
-    """Return the parameters as they were meant.
-
-    Each mistake of a known kind is added to the problems, also one in the metadata.
+    """Return the parameters as they were meant. Add a problem for each mistake of a known kind,
+    also in the metadata.
     """
     meant = dict(params)
     if method.startswith("drive."):
@@ -117,12 +116,14 @@ def as_meant(
 
 
 def _correct_fields(params: dict[str, Any], problems: Problems) -> None:
-    """Remove fields of a Drive file, which belong into the metadata, from the parameters."""
+    """Remove fields of a Drive file, which belong in the metadata, from the parameters."""
     for name in list(params):
         if name not in _DRIVE_FIELDS:
             continue
         value = params.pop(name)
-        member = f'["{value}"]' if name == "parents" else f'"{value}"'
+        member = f'"{value}"'
+        if name == "parents":
+            member = f"[{member}]"
         what = f"{name!r} is a field of the file, and no parameter: it goes into `metadata`."
         problems.add("params", what, f'`metadata: {{"{name}": {member}}}`')
 
@@ -139,7 +140,9 @@ def _correct_ids(params: dict[str, Any], problems: Problems) -> None:
 
 def _check_parents(parents: object, problems: Problems) -> None:
     """Add a problem for each parent folder that is given by its address."""
-    folders = parents if isinstance(parents, list) else [parents]
+    folders = [parents]
+    if isinstance(parents, list):
+        folders = parents
     for folder in folders:
         identifier = _id_in(folder)
         if identifier:
@@ -178,8 +181,9 @@ def _id_in(value: object) -> str:
 
 @contextmanager
 def explained_refusals(method: str, params: Mapping[str, Any]) -> Iterator[None]:
-    """Say what Drive means by a file that is not found: that this account can't see it. Other
-    refusals of Drive and Cloud Storage get the cause and the hint that their words leave out.
+    """Give refusals of Drive and Cloud Storage the cause and the hint that their words leave out.
+
+    A file that Drive does not find may be one that the account can't see.
     """
     try:
         yield

@@ -1,5 +1,5 @@
-"""A mail: composed of the inputs and of files in the workspace, or a message that is given and goes
-out as it is.
+"""Make a mail: compose it of the inputs and of files in the workspace, or take a message that is
+given and goes out as it is.
 
 No input can add a header to either. The standard library's e-mail package decodes what looks like
 an RFC 2047 encoded word, and a line break may come out; so control characters are looked for after
@@ -97,8 +97,8 @@ _FOLD = re.compile(r"\r\n(?=[ \t])|\t")
 
 @dataclass(frozen=True)
 class MessageIdentity:
-    """What makes one message differ from another of the same content: when it was written, and a
-    random token.
+    """What distinguishes a message from another one with the same content: when it was written, and
+    a random token.
     """
 
     date: datetime
@@ -117,8 +117,8 @@ class MessageIdentity:
         return cls(datetime.fromtimestamp(int(seconds), timezone.utc), token)
 
     def without(self, message: bytes) -> bytes:
-        """Return what a message says, if it was composed under this identity: the same bytes under
-        any other.
+        """Return a message without the identity under which it was composed: the same bytes for the
+        same content.
         """
         token = self.token.encode()
         if token not in message:
@@ -143,7 +143,7 @@ class Mail:
 
 
 def given(inputs: MailInputs, files: Artifacts) -> bool:
-    """Whether the inputs say anything of what stands in the mail."""
+    """Return whether the inputs or the files describe anything in the mail."""
     if inputs.message_file or files:
         return True
     return any(getattr(inputs, name) for name in _CONTENT_INPUTS)
@@ -159,8 +159,8 @@ def read(
 ) -> Mail:
     """Return the mail that the inputs describe.
 
-    `to_send` demands a recipient, `limit` is in bytes of the encoded message. Raises InputError
-    with every problem.
+    `to_send` requires a recipient, and `limit` is the size of the encoded message in bytes. Raises
+    InputError with every problem.
     """
     problems = Problems()
     if inputs.message_file:
@@ -196,7 +196,7 @@ def read(
 
 
 def _people(inputs: MailInputs, problems: Problems) -> dict[str, tuple[Address, ...]]:
-    """Return the addresses of each header; one that can't be read is missing."""
+    """Return the addresses of each header, without those that can't be read."""
     people: dict[str, tuple[Address, ...]] = {}
     for name in _ADDRESSES:
         try:
@@ -312,8 +312,8 @@ def _text(
     problems: Problems,
     limit: int,
 ) -> str:
-    """Return the text itself, or that of the file which `NAME-file`, or `file:PATH` in its place,
-    names. It is empty where there is a problem.
+    """Return the text itself, or that of the file which `NAME-file`, or `file:PATH` instead of the
+    text, names. It is empty if there is a problem.
     """
     if value and path:
         problems.add(
@@ -380,7 +380,7 @@ _BLOCKED = (
 def _attachments(
     files: Artifacts, problems: Problems, limit: int
 ) -> tuple[Attachment, ...]:
-    """Return the files as attachments; none of them is read once one has a problem."""
+    """Return the files as attachments. No file is read after one that has a problem."""
     problems_before = len(problems)
     # Checked before anything is read: the files may not fit in memory.
     size_in_base64 = sum(file.size or 0 for file in files) * 4 // 3  # without line ends
@@ -431,8 +431,8 @@ def compose(
 ) -> bytes:
     """Return the message as it is sent, with CRLF line ends.
 
-    Bcc stays in: Gmail delivers by it and takes it out. Empty text and empty HTML mean that there
-    is none. Raises InputError when the message would not say what was asked.
+    Bcc stays in: Gmail delivers by it and removes it. Empty text or HTML is left out. Raises
+    InputError if the subject can't be written without changing it.
     """
     subject = decoded(subject)
     changed = Problem(
@@ -491,11 +491,11 @@ def _set_content(
 
 
 def checked(raw: bytes, *, to_send: bool) -> tuple[bytes, int]:
-    """Return a given message with every line ended by CRLF as RFC 5322 wants it, and how many
-    addresses it goes to.
+    """Return a given message with CRLF at the end of every line, as RFC 5322 requires, and the
+    number of its recipients.
 
-    `to_send` demands a recipient. Raises ValueError with everything that is wrong, each as the rest
-    of a sentence.
+    `to_send` requires a recipient. Raises ValueError with everything that is wrong, each as the
+    rest of a sentence.
     """
     _check_head(raw)
     message = raw.replace(b"\r\n", b"\n").replace(b"\r", b"\n").replace(b"\n", b"\r\n")
@@ -560,7 +560,7 @@ def _header_faults(headers: Message, *, to_send: bool) -> Iterator[str]:
 
 
 def _has_boundary(headers: Message, message: bytes) -> bool:
-    """Whether the parts of a multipart message can be found; true for any other message."""
+    """Return whether the parts of a multipart message can be found; True for any other message."""
     if headers.get_content_maintype() != "multipart":
         return True
     boundary = headers.get_boundary()
@@ -589,8 +589,8 @@ def _fault_of_value(headers: Message) -> str:
 
 
 def _has_defects(headers: Message) -> bool:
-    """Whether headers have a defect, except the one that Python 3.10 finds in every multipart
-    message without parts.
+    """Return whether headers have a defect. The one that Python 3.10 finds in every multipart
+    message without parts does not count.
     """
     return any(
         not isinstance(defect, MultipartInvariantViolationDefect)
@@ -599,7 +599,7 @@ def _has_defects(headers: Message) -> bool:
 
 
 def decoded(text: str) -> str:
-    """Return the text with its RFC 2047 encoded words decoded; as it is when one of them can't
+    """Return the text with its RFC 2047 encoded words decoded, or as it is if one of them can't
     be.
     """
     try:
@@ -609,8 +609,8 @@ def decoded(text: str) -> str:
 
 
 def has_control(text: str) -> bool:
-    """Whether a header that says this would hold a control character, as it stands or once a reader
-    has decoded it.
+    """Return whether a header with this text would have a control character, as it is or after a
+    reader has decoded it.
     """
     for _ in range(2):  # encoded words may stand within encoded words
         if _CONTROL.search(text) or "=?" not in text:

@@ -1,8 +1,8 @@
-"""Waits until a service is through with the files that it has taken, all of them together, and
-makes of what it then says the result of each.
+"""Wait until a service is done with the files that it has received, all of them together, and turn
+its last answers into results.
 
-`completion` knows what the answers mean. A wait that ends before the service does leaves the first
-answer in the journal, so that the next run goes on waiting and sends nothing again.
+`completion` knows what the answers mean. If the wait ends before the service is done, the last
+answer stays in the journal, so that the next run continues to wait and sends nothing again.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ _NOT_AGAIN = (
 
 
 class _Awaited:
-    """One file that the service has taken: its last answer, what that says, and what went wrong
-    with the question.
+    """One file that the service has received: its last answer, what that means, and what went wrong
+    when it was asked.
     """
 
     def __init__(
@@ -50,8 +50,8 @@ class _Awaited:
         self.answer: Mapping[str, Any] = result.resource
         self.reading = completion.read(self.answer)
         self.failure: UploaderError | None = None
-        self._unanswered = ""  # why the last question has no answer
-        self._names_nothing = False  # whether the answer has nothing by which to ask
+        self._unanswered = ""  # why the last query was not answered
+        self._names_nothing = False  # whether the answer lacks what a query has to name
 
     @property
     def is_open(self) -> bool:
@@ -59,10 +59,10 @@ class _Awaited:
         return self.failure is None and self.reading.stage is Stage.AT_WORK
 
     def look(self, context: Context, seconds: float) -> None:
-        """Ask the service how far it is, and for so many seconds again where that fails.
+        """Ask the service how far it is; `seconds` is how long the query may be retried.
 
-        What goes wrong is kept as the failure, except what passes by itself: then the service is
-        asked again after the next wait.
+        What goes wrong is kept as the failure. After a failure that passes by itself, the service
+        is asked again after the next wait.
         """
         lookup = self.completion.lookup
         if lookup is None:
@@ -87,13 +87,13 @@ class _Awaited:
             return
         self._unanswered = ""
         answer = self.completion.as_answer(response)
-        # The service said that it is at work; until it says something else, it is.
+        # The service said that it is at work, so it counts as such until it says something else.
         if self.completion.says_something(answer):
             self.answer = answer
             self.reading = self.completion.read(answer)
 
     def concluded(self, seconds: float) -> FileResult:
-        """Return what came of the file; `seconds` is how long was waited for it."""
+        """Return the result of the file; `seconds` is how long the run has waited for it."""
         failure = self.failure or self._failure(seconds)
         if failure is not None:
             return replace(self.result, id="", error=str(failure), failure=failure)
@@ -104,9 +104,8 @@ class _Awaited:
         )
 
     def is_over(self, result: FileResult) -> bool:
-        """Whether nothing can be heard of the upload any more, so that the file has to be sent
-        again: the service says that it failed, does not know it any more, or has never said by
-        what name it knows it.
+        """Return whether the file has to be sent again: the service says that the upload failed, no
+        longer knows it, or has never said by which name to ask about it.
         """
         if not result.error:
             return False
@@ -117,7 +116,7 @@ class _Awaited:
         return self.failure is None and self.reading.stage is not Stage.AT_WORK
 
     def _failure(self, seconds: float) -> UploaderError | None:
-        """Return the error that the last answer stands for; None where the file was taken."""
+        """Return the error that the last answer means; None if the service could use the file."""
         path = self.result.path
         reading = self.reading
         if reading.stage is Stage.FAILED:
@@ -151,36 +150,37 @@ def settle(
     seconds: float,
     context: Context,
 ) -> tuple[FileResult, ...]:
-    """Return the results of all files once the service is through with those that it has taken, or
-    so many seconds have passed.
+    """Return the results of all files once the service is done with those that it has received, or
+    after so many seconds.
 
-    What the service could not use, or is still at work on, has a failure in its result. Raises
-    Interrupted after a signal.
+    The result of a file that the service could not use, or is still processing, has a failure.
+    Raises Interrupted after a signal.
     """
-    awaited = [
-        _Awaited(upload, result, upload.endpoint.completion)
-        for upload, result in zip(uploads, results, strict=True)
-        if upload.endpoint.completion and not result.error
-    ]
+    awaited = []
+    for upload, result in zip(uploads, results, strict=True):
+        completion = upload.endpoint.completion
+        if completion and not result.error:
+            awaited.append(_Awaited(upload, result, completion))
     _wait(awaited, seconds, context)
     settled = {}
     for file in awaited:
         result = file.concluded(seconds)
-        last_answer = None if file.is_over(result) else file.answer
-        context.identified(result, last_answer)
+        if file.is_over(result):
+            context.identified(result, None)
+        else:
+            context.identified(result, file.answer)
         settled[result.path] = result
     return tuple(settled.get(result.path, result) for result in results)
 
 
 def _wait(awaited: Sequence[_Awaited], seconds: float, context: Context) -> None:
-    """Ask about all that are open, at growing intervals, until none is or the time is up."""
+    """Ask about all files that are open, at growing intervals, until none is open or time is up."""
     poll = context.poll(seconds, FIRST_WAIT)
+    still_open = [file for file in awaited if file.is_open]
     while True:
-        still_open = [file for file in awaited if file.is_open]
         seconds_left = poll.left
-        context.together(
-            [partial(file.look, context, seconds_left) for file in still_open]
-        )
+        looks = [partial(file.look, context, seconds_left) for file in still_open]
+        context.together(looks)
         still_open = [file for file in still_open if file.is_open]
         if not still_open:
             return
@@ -189,13 +189,14 @@ def _wait(awaited: Sequence[_Awaited], seconds: float, context: Context) -> None
 
 
 def _names(awaited: Sequence[_Awaited]) -> str:
-    """Return the files for a message, by name where they are few."""
+    """Return the files for a message: their names if they are few, else their number."""
     if len(awaited) > _SHOWN:
         return plural(len(awaited), "file")
     return ", ".join(file.result.path for file in awaited)
 
 
 def _not_told(path: str, reading: Reading) -> ServiceError:
+    """Return the error for a state that is not in the description of the service."""
     return ServiceError(
         f"It is not known whether the service could use {path}: it answers with the state "
         f"{reading.name[:100]}, which is not in its description.",
@@ -206,8 +207,8 @@ def _not_told(path: str, reading: Reading) -> ServiceError:
 
 
 def _call(endpoint: Endpoint, lookup: Lookup, answer: Mapping[str, Any]) -> Call:
-    """Return the request that asks about an upload. Raises ProtocolError for an answer without what
-    it has to name.
+    """Return the query for the result of an upload. Raises ProtocolError if the answer lacks what
+    the query has to name.
     """
     values = {}
     for name, field in lookup.values:
@@ -238,6 +239,7 @@ def _call(endpoint: Endpoint, lookup: Lookup, answer: Mapping[str, Any]) -> Call
 
 
 def _text(answer: Mapping[str, Any], field: str) -> str:
+    """Return a text or number in an answer as text; empty if there is none."""
     value = value_at(answer, field)
     if isinstance(value, (str, int)) and not isinstance(value, bool):
         return str(value)

@@ -1,7 +1,7 @@
-"""Sends one over-the-air package to Android's OTA service, the one target that speaks the
+"""Send one over-the-air package to Android's OTA service, the one target that uses the
 X-Goog-Upload dialect.
 
-The response to the upload lacks the package's name, which the service makes. The list of the
+The response to the upload lacks the package's name, which the service chooses. The list of the
 deployment's packages has it, and shows whether the service could use what it received. Sources:
 developers.google.com/android/over-the-air, v1/how-tos/create-package, v1/how-tos/associate-package
 and reference/rest/v1/deployments.packages.
@@ -72,8 +72,8 @@ ENDPOINT = Endpoint(
 def prepare(
     inputs: CommonInputs, files: Artifacts, deployment: str, title: str
 ) -> Prepared:
-    """Check that there is one whole zip that is no app, a deployment and a title. Raises InputError
-    with every problem.
+    """Check that there are one complete zip that is no app, a deployment and a title. Raises
+    InputError with every problem.
     """
     problems = Problems()
     batch.require(problems, deployment=deployment, package_title=title)
@@ -83,7 +83,7 @@ def prepare(
         Upload(ENDPOINT, file, "application/zip", metadata) for file in files
     )
     for file in files:
-        # Both are zips, which the service would take, and no device could install.
+        # An app is a zip as well. The service would accept it, but no device could install it.
         if file.name.lower().endswith(_APPS):
             what = f"{file.name} is an app by its name, and not an OTA package."
             accepted = "the zip of a system update; an app goes to Google Play with `target: play`"
@@ -98,7 +98,9 @@ def prepare(
 
 
 def _may_be_zip(file: Artifact) -> bool:
-    """Whether the file is a whole zip; true of a stream, which only the service can look into."""
+    """Return whether the file is a complete zip; True for a stream, which only the service can look
+    into.
+    """
     if file.size is None:
         return True
     with file.reader() as opened:
@@ -106,8 +108,8 @@ def _may_be_zip(file: Artifact) -> bool:
 
 
 def _flow(deployment: str, title: str, upload: Upload, context: Context) -> Outcome:
-    """Upload the package. A refusal for lack of permission says who can give it, and one for want
-    of the deployment where its id is found.
+    """Upload the package. The refusal of an unknown deployment gets advice where to find its id,
+    and one for lack of permission who can grant it.
     """
     try:
         return _upload(deployment, title, upload, context)
@@ -131,12 +133,12 @@ def _flow(deployment: str, title: str, upload: Upload, context: Context) -> Outc
 
 
 def _upload(deployment: str, title: str, upload: Upload, context: Context) -> Outcome:
-    """Upload between two looks at the list of packages: the one that is new is the one that the
-    upload made.
+    """Upload the package between two looks at the list of packages: the one that is new is the one
+    that the upload made.
 
-    A list that can't be read does not end the run: the start of the upload shows before its first
-    byte whether the account may upload. Where everything was sent and the response is lost, a new
-    package is the success.
+    A list that can't be read does not end the run, since the start of the upload shows before its
+    first byte whether the account may upload. If everything was sent and the response was lost, a
+    new package proves the success.
     """
     before: Packages | None = None
 
@@ -163,7 +165,7 @@ def _upload(deployment: str, title: str, upload: Upload, context: Context) -> Ou
 
 
 def _look_before(context: Context, deployment: str, title: str) -> Packages | None:
-    """Return the packages of this title; None, with a warning, where they are not to be had."""
+    """Return the packages with this title; None, with a warning, if they can't be read."""
     try:
         return _same_title(context, deployment, title)
     except (Interrupted, CredentialsError):
@@ -179,14 +181,15 @@ def _look_before(context: Context, deployment: str, title: str) -> Packages | No
 def _identify(
     context: Context, result: FileResult, before: Packages, deployment: str, title: str
 ) -> str:
-    """Return the name of the package that was made; empty, with a warning, where it is not known.
+    """Return the name of the package that was made; empty, with a warning, if it is not known.
 
-    Raises the upload's own `OutcomeUnknown` if no new package shows that it arrived, `ServiceError`
+    Raises the upload's own OutcomeUnknown if no new package shows that it arrived, and ServiceError
     for a package that failed.
     """
     doubt = result.failure
     if result.resumed_from == result.bytes and not doubt:
-        before = {}  # an earlier run had sent all of it, so the package was there already
+        # An earlier run had sent all of it, so the package was there at the first look already.
+        before = {}
     try:
         new = _new_packages(context, before, deployment, title, wait=doubt is not None)
     except Interrupted:
@@ -194,7 +197,7 @@ def _identify(
     except UploaderError as error:
         if doubt:
             raise doubt from None
-        # the package is there, although the list of packages can't be read
+        # The package is there, although the list of packages can't be read.
         context.warning(f"{_UNKNOWN} {error}")
         return ""
     if new and all(new.values()):
@@ -228,16 +231,16 @@ def _identify(
 def _new_packages(
     context: Context, before: Packages, deployment: str, title: str, *, wait: bool
 ) -> Packages:
-    """Return the packages of this title that were not there before, sorted by name.
+    """Return the packages with this title that were not there before, sorted by name.
 
-    With `wait` the list is asked again until it has one. Raises TemporaryError if it never does.
+    With `wait` the list is read again until there is one. Raises TemporaryError when the retries
+    are spent.
     """
     waits = context.backoff()
     while True:
         packages = _same_title(context, deployment, title)
-        new = {
-            name: why for name, why in sorted(packages.items()) if name not in before
-        }
+        names = sorted(packages.keys() - before.keys())
+        new = {name: packages[name] for name in names}
         if new or not wait:
             return new
         waits.wait("the deployment lists no new package")
@@ -259,16 +262,19 @@ def _failed(context: Context, result: FileResult, new: Packages) -> ServiceError
 
 
 def _shown(packages: Packages) -> str:
-    """Return the first five packages for a message, each with why it failed."""
+    """Return the first five packages for a message; one that failed comes with the reason."""
     shown = []
     for name, why in list(packages.items())[:5]:
-        shown.append(f"{name}: failed, {why}" if why else name)
+        text = name
+        if why:
+            text = f"{name}: failed, {why}"
+        shown.append(text)
     return ", ".join(shown)
 
 
 def _same_title(context: Context, deployment: str, title: str) -> Packages:
-    """Return the deployment's packages of this title, by name, each with why its upload failed,
-    empty where it did not.
+    """Return the deployment's packages with this title, by name, each with the reason why its
+    upload failed; the reason is empty if it did not fail.
     """
     call = Call(
         "GET",
@@ -292,7 +298,7 @@ def _same_title(context: Context, deployment: str, title: str) -> Packages:
 
 
 def _upload_error(details: object) -> str:
-    """Return why the upload of a package failed, empty where it did not."""
+    """Return why the upload of a package failed; empty if it did not fail."""
     if not isinstance(details, dict) or details.get("uploadState") != "FAILURE":
         return ""
     return str(details.get("uploadError") or "it gives no reason")[:_MAX_ERROR]
