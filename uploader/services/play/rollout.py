@@ -858,8 +858,8 @@ def _heading(job: ReleaseJob, decision: Decision, release: Release | None) -> He
 
 
 def _why_held(decision: Decision, release: Release) -> str:
-    """Return why a release is held, in full; empty where that is all said in brief, or by the error
-    that ends the run.
+    """Return why a release is held, in full; empty if the brief reason or the error that ends the
+    run says all of it.
     """
     if decision.kind != "held" or decision.trouble or not decision.brief:
         return ""

@@ -765,8 +765,8 @@ def found_as_written(edit: ReleaseEdit) -> tuple[TrackChange, ...]:
 
 
 def are_as_written(edit: ReleaseEdit) -> bool:
-    """Whether the edit before this one wrote any tracks, and each of them holds what was written
-    there, or that has gone on since.
+    """Return whether the edit before this one wrote any tracks, and each of them holds what was
+    written there, or what has become of it since.
     """
     for track in edit.record.wrote:
         if _find_as_written(edit, track) is None:
