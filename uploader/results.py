@@ -25,10 +25,10 @@ _JSON_KEYS = (
 
 @dataclass(frozen=True)
 class TimelineEvent:
-    """One thing that happened to a file, for the timeline in the summary. `at` is in seconds of the
+    """An event in the upload of a file, for the timeline in the summary. `at` is in seconds of the
     monotonic clock.
 
-    `bytes` is how many a request carried, where it carried any. An `answer` is the wait for the
+    `bytes` is how many a request carried, 0 if it had no body. An `answer` is the wait for the
     response to a request that has left; a `wait` is one before another attempt. An upload that is
     `interrupted` can be continued by a later run, one that has `failed` can't.
     """
@@ -98,11 +98,12 @@ def not_reached(path: str, size: int | None) -> FileResult:
 
 @dataclass
 class RunRecord:
-    """What a run has to show, filled while it goes: it is all there even when the run ends badly.
+    """What a run has to show. It is filled while the run goes on, so it is complete even if the run
+    fails.
 
-    `ids` are the resource ids where they are not those of the uploads: version codes, a draft sent
-    without an upload. `replaced` are the results of files that were tried again: what they sent was
-    sent all the same.
+    `ids` are the resource ids if they are not those of the uploads, such as version codes, or a
+    draft that was sent without an upload. `replaced` are the results of files that were tried
+    again, since what they sent was sent all the same.
     """
 
     results: list[FileResult] = field(default_factory=list)
@@ -160,16 +161,17 @@ class RunRecord:
     def replace(self, result: FileResult) -> None:
         """Replace the last result of the same file."""
         with self._lock:
-            places = [
-                place
-                for place, old in enumerate(self.results)
-                if old.path == result.path
-            ]
-            self.results[places[-1]] = result
+            for place in reversed(range(len(self.results))):
+                if self.results[place].path == result.path:
+                    self.results[place] = result
+                    return
+            raise LookupError(result.path)
 
     def arrange(self, paths: Sequence[str]) -> None:
         """Put the results of these files first, in this order; nothing may be under way."""
-        order = {path: number for number, path in enumerate(dict.fromkeys(paths))}
+        order: dict[str, int] = {}
+        for path in paths:
+            order.setdefault(path, len(order))
         with self._lock:
             self.results.sort(key=lambda result: order.get(result.path, len(order)))
 
@@ -207,38 +209,56 @@ class RunRecord:
 
 
 def _is_among(result: FileResult, results: Results) -> bool:
-    """Return whether this very result is one of them; another with the same values is none."""
+    """Return whether this very object is one of the results, not an equal one."""
     return any(result is candidate for candidate in results)
 
 
 def outputs_of(results: Sequence[FileResult], record: RunRecord) -> dict[str, str]:
-    """Return every output of a run but the place of its results file.
+    """Return every output of a run except the path of its results file.
 
     `id` is the resource id of the first file and `ids` those of all files that have one, in the
-    order of the files, unless the service named others. Neither is set where there is none. Failed
-    and discarded uploads have none.
+    order of the files, unless the service named others. Neither is set if there is none. Failed and
+    discarded uploads have none.
     """
-    ids = record.ids
+    ids = list(record.ids)
     if not ids:
-        ids = tuple("" if result.error else result.id for result in results)
+        ids = _ids_of(results)
     outputs = {}
-    all_ids = ",".join(identifier for identifier in ids if identifier)
-    if all_ids:
+    known_ids = [identifier for identifier in ids if identifier]
+    if known_ids:
         outputs["id"] = ids[0]
-        outputs["ids"] = all_ids
+        outputs["ids"] = ",".join(known_ids)
     outputs.update(record.outputs)
+    outputs.update(_counts([*results, *record.replaced]))
+    return outputs
+
+
+def _ids_of(results: Results) -> list[str]:
+    """Return the resource id of each file; empty for a failed or discarded upload."""
+    ids = []
+    for result in results:
+        identifier = result.id
+        if result.error:
+            identifier = ""
+        ids.append(identifier)
+    return ids
+
+
+def _counts(results: Results) -> dict[str, str]:
+    """Return the outputs that say what all uploads took."""
     bytes_uploaded = 0
     bytes_resent = 0
     attempts = 0
     resumed = False
-    for result in (*results, *record.replaced):
+    for result in results:
         bytes_uploaded += result.bytes_uploaded
         bytes_resent += result.bytes_resent
         attempts += result.attempts
         if result.resumed_from is not None:
             resumed = True
-    outputs["bytes-uploaded"] = str(bytes_uploaded)
-    outputs["bytes-resent"] = str(bytes_resent)
-    outputs["attempts"] = str(attempts)
-    outputs["resumed"] = "true" if resumed else "false"
-    return outputs
+    return {
+        "bytes-uploaded": str(bytes_uploaded),
+        "bytes-resent": str(bytes_resent),
+        "attempts": str(attempts),
+        "resumed": "true" if resumed else "false",
+    }

@@ -8,7 +8,7 @@ threads.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextvars import ContextVar, copy_context
 from typing import TypeVar
 
@@ -53,12 +53,12 @@ def check() -> None:
 
 
 def in_group() -> bool:
-    """Return whether this is called by a task that others may stop."""
+    """Return whether the caller is a task that others may stop."""
     return _current.get() is not None
 
 
 def apart(task: Callable[[], T]) -> T:
-    """Run what is not stopped by the failure of others, such as cleaning up."""
+    """Run a task that is not stopped by the failure of others, such as cleaning up."""
     token = _current.set(None)
     try:
         return task()
@@ -67,29 +67,34 @@ def apart(task: Callable[[], T]) -> T:
 
 
 def together(tasks: Sequence[Callable[[], T]], at_once: int) -> list[T]:
-    """Do several things, at most `at_once` at the same time, and return their results in order.
+    """Run tasks, at most `at_once` at the same time, and return their results in order.
 
-    After a failure it waits until no task is under way any more. Then it raises the failure that
-    counts most: a signal before a refusal, and that before what passes by itself; of several alike
-    the first in the order of the tasks.
+    After a failure it waits until no task is running any more. Then it raises the failure with the
+    highest priority: a signal before a refusal, and a refusal before a temporary error; of several
+    alike the first in the order of the tasks.
     """
     group = _Group(_current.get())
+    futures: list[Future[T]] = []
     with ThreadPoolExecutor(at_once) as pool:
-        futures = [
-            pool.submit(copy_context().run, group.carry_out, task) for task in tasks
-        ]
+        for task in tasks:
+            context = copy_context()
+            futures.append(pool.submit(context.run, group.carry_out, task))
         wait(futures, return_when=FIRST_EXCEPTION)
         pool.shutdown(cancel_futures=True)
-    ended = [future for future in futures if not future.cancelled()]
-    outcomes = [future.exception() for future in ended]
-    failures = [failure for failure in outcomes if failure is not None]
+    failures: list[BaseException] = []
+    for future in futures:
+        if future.cancelled():
+            continue
+        failure = future.exception()
+        if failure is not None:
+            failures.append(failure)
     if failures:
         raise min(failures, key=rank)
-    return [future.result() for future in ended]
+    return [future.result() for future in futures]
 
 
 def rank(failure: BaseException | None) -> int:
-    """Return the priority of a failure: of several, the one with the lowest is raised."""
+    """Return the rank of a failure. Of several failures the one with the lowest rank is raised."""
     if isinstance(failure, Interrupted):
         return 0
     if isinstance(failure, Stopped):

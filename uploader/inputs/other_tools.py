@@ -73,7 +73,7 @@ def tools() -> Mapping[str, Tool]:
     for section in sections:
         head, *lines = section.strip().splitlines()
         word, _, title = head.partition(": ")
-        by_word[word] = Tool(title, tuple(_row(line) for line in lines))
+        by_word[word] = Tool(title, tuple(map(_row, lines)))
     return by_word
 
 
@@ -85,7 +85,7 @@ def _row(line: str) -> Row:
 
 @cache
 def answers() -> Mapping[str, Answer]:
-    """Return the answer to each name that a variable can have, by its letters alone."""
+    """Return the answer to each name that a variable can have, by its `squashed` form."""
     by_letters: dict[str, Answer] = {}
     for spec in SPECS:
         letters = squashed(spec.name)
@@ -137,53 +137,43 @@ def mistake(given: str, plain: str, way: Way) -> Problem | None:
     """Return the problem with a name that was surely meant for an input of this program or of
     another tool.
 
-    `given` is the variable or the option, `plain` the name in it. What stood under `with` before
-    the runner made a variable of it is told as the other tool writes it.
+    `given` is the variable or the option, `plain` the name in it. A name from `with`, of which the
+    runner made a variable, is shown as the other tool writes it.
     """
     noun = "input"
     if way == "option":
         noun = "option"
     letters = squashed(plain)
     answer = answers().get(letters)
-    spec = nearly(plain)
-    is_same = spec is not None and squashed(spec.name) == letters
     if answer and way == "with":
         return _of_other_tool(answer.written, noun, answer)
-    advice = answer.advice if answer else ""
-    # UPLOADER_TRACK is no other tool's variable, but UPLOADER_TRACKS misspelt.
-    is_ours = way == "variable" and spec is not None and f"`{spec.name}`" in advice
-    if answer and not is_same and not is_ours:
-        return _of_other_tool(printable(given), noun, answer)
+    spec = nearly(plain)
     if spec is None:
-        return None
+        if answer is None:
+            return None
+        return _of_other_tool(printable(given), noun, answer)
+    is_same = squashed(spec.name) == letters
+    if answer and not is_same:
+        # UPLOADER_TRACK is no other tool's variable, but UPLOADER_TRACKS misspelt.
+        is_misspelt = way == "variable" and f"`{spec.name}`" in answer.advice
+        if not is_misspelt:
+            return _of_other_tool(printable(given), noun, answer)
     how = ""
     if is_same and way == "variable":
         how = ": variables are written in capitals, with underscores"
     meant = _meant(spec, plain, way)
     what = f"is not an {noun}{how}. Did you mean `{meant}`?"
-    return Problem(
-        printable(given),
-        what,
-        covers=(spec.name,),
-    )
+    return Problem(printable(given), what, covers=(spec.name,))
 
 
 def _of_other_tool(name: str, noun: str, answer: Answer) -> Problem:
     what = f"is another tool's {noun}. {answer.advice}"
-    return Problem(
-        name,
-        what,
-        covers=_inputs_in(answer.advice),
-    )
+    return Problem(name, what, covers=_inputs_in(answer.advice))
 
 
 def _inputs_in(text: str) -> tuple[str, ...]:
     """Return the inputs that a text names, in backticks."""
-    names = []
-    for spec in SPECS:
-        in_backticks = re.search(rf"`{spec.name}[`:]", text)
-        if in_backticks:
-            names.append(spec.name)
+    names = [spec.name for spec in SPECS if re.search(rf"`{spec.name}[`:]", text)]
     return tuple(names)
 
 

@@ -397,18 +397,22 @@ class Session:
     def _stored(self, offset: int, after: Session) -> Session:
         """Return what follows when the server tells its offset, after a `Send` or a query."""
         chunking = self.chunking
-        if self.state is State.OFFSET_KNOWN:
-            if offset == after.sent:
-                chunking = chunking.after_success()
-            else:
-                # Less than was sent is an interruption too: the whole rest, again and again, would
-                # have no bound, so that two of them count as one request that broke twice.
-                chunking = chunking.after_interruption(-1)
+        was_sending = self.state is State.OFFSET_KNOWN
+        if was_sending and offset == after.sent:
+            chunking = chunking.after_success()
+        elif was_sending:
+            # Storing less than was sent is an interruption too. Otherwise a server could be sent
+            # the whole rest again and again; two of these count as one request that broke twice.
+            chunking = chunking.after_interruption(-1)
         rewinds = self.rewinds
         if offset < self.offset:
             rewinds += 1
         return replace(
-            after, offset=offset, sent=offset, rewinds=rewinds, chunking=chunking
+            after,
+            offset=offset,
+            sent=offset,
+            rewinds=rewinds,
+            chunking=chunking,
         )
 
     def _offset_unknown(self, event: OffsetUnknown, after: Session) -> Session:
@@ -418,8 +422,8 @@ class Session:
         if self.state is State.NEW:
             return replace(after, why=event.why)
         was_sending = self.state is State.OFFSET_KNOWN
-        # A query that fails is one more sign of a bad line, but `patient` counts only what was
-        # sent.
+        # A query that fails is one more sign of a bad connection, but `patient` only counts what
+        # was sent.
         if was_sending or not self.chunking.patient:
             chunking = self.chunking.after_interruption(self.offset)
             after = replace(after, chunking=chunking)

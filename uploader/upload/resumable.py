@@ -146,7 +146,9 @@ class ResumableUpload:
                 self._start_over(before, event)
 
     def _next_move(self) -> Move:
-        """Return the session's next move, with the end of a stream where it is reached."""
+        """Return the session's next move. If a stream ends with it, the session has a size from
+        then on.
+        """
         move = self._session.next_move()
         if not isinstance(move, Send) or self._session.size is not None:
             return move
@@ -170,8 +172,8 @@ class ResumableUpload:
         return event
 
     def _checked(self, event: Event) -> Event:
-        """Return the event that counts: of a new session with a trusted host, of an earlier one
-        only what surely concerns this file.
+        """Return the event that counts. A new session must be on a trusted host; of an earlier one
+        only what surely concerns this file counts.
         """
         if isinstance(event, Started):
             uri = absolute(event.uri, self._media.url)
@@ -185,11 +187,9 @@ class ResumableUpload:
         return event
 
     def _wait(self, event: OffsetUnknown) -> None:
-        """Wait before the next question, as long as retries are left.
+        """Wait before the next request for the offset, as long as retries are left.
 
-        Then raises what the service refused, where a refusal and no trouble was the last; and where
-        it called the upload finished but showed nothing for it, the doubt of an upload that must
-        not happen twice.
+        When none are left, raises what `_last_word` returns, or TemporaryError.
         """
         response = event.response
         if isinstance(response, Response):
@@ -199,17 +199,28 @@ class ResumableUpload:
         except TemporaryError:
             if not isinstance(response, Response):
                 raise
-            is_refusal = 400 <= response.status < 500
-            if is_refusal and event.acted:
-                raise refusal(response, self._upload.name) from None
-            is_success = response.status < 300
-            is_unconfirmed = self._session.state is State.UNCONFIRMED
-            if is_success and is_unconfirmed and self._session.at_most_once:
-                cause = (
-                    "The service received everything, but never reported the result."
-                )
-                raise self._doubt(cause, kept=False) from None
-            raise
+            last_word = self._last_word(event, response)
+            if last_word is None:
+                raise
+            raise last_word from None
+
+    def _last_word(
+        self, event: OffsetUnknown, response: Response
+    ) -> UploaderError | None:
+        """Return the error for the last response before the retries were spent; None if it is only
+        temporary.
+
+        A 4xx is a refusal. If the service called the upload complete but never showed its result,
+        an upload that must not happen twice is in doubt.
+        """
+        if 400 <= response.status < 500 and event.acted:
+            return refusal(response, self._upload.name)
+        if response.status >= 300 or not self._session.at_most_once:
+            return None
+        if self._session.state is not State.UNCONFIRMED:
+            return None
+        cause = "The service received everything, but never reported the result."
+        return self._doubt(cause, kept=False)
 
     def _go_on(self, before: Session, move: Move) -> None:
         """Go on from the offset that the server has just told.
@@ -228,10 +239,8 @@ class ResumableUpload:
                 f"The server went back from byte {before.offset} to byte {offset}."
             )
         if was_asked:
-            is_of_earlier_run = (
-                self._record.inherited is not None and upload.attempts == 0
-            )
-            upload.resume(of_earlier_run=is_of_earlier_run)
+            is_inherited = self._record.inherited is not None
+            upload.resume(of_earlier_run=is_inherited and upload.attempts == 0)
         if was_asked or offset < sent:
             held = share(offset, upload.size)
             self._sender.info(f"The server holds {held}; continuing from there.")
@@ -242,15 +251,14 @@ class ResumableUpload:
             self._retrier.progressed()
         elif isinstance(move, Send):
             little = "almost nothing" if gained > 0 else "nothing"
-            self._retrier.wait(
-                f"the server stored {little} of what was sent", at_once=True
-            )
+            why = f"the server stored {little} of what was sent"
+            self._retrier.wait(why, at_once=True)
 
     def _start_over(self, before: Session, event: SessionLost) -> None:
         """Begin again at byte 0 with the next session, since this one is gone."""
         self._upload.start_over(event.why)
-        # What became of the bytes is not known of a session of an earlier run, nor where all of the
-        # file was sent.
+        # It is not known what became of the bytes of an earlier run's session, nor of a file that
+        # was sent to the end.
         what = "starting over at 0"
         if self._upload.attempts > 0 and before.state is not State.UNCONFIRMED:
             what = f"nothing is stored, {what}"
