@@ -147,28 +147,39 @@ def find(
             what = f"`{printable(pattern)}`: {_unlisted(error, workspace.root)}."
             problems.add(input_name, what)
             continue
-        taken: list[str] = []
-        refused: dict[str, str] = {}  # the objection by name
-        for name in matches.names:
-            try:
-                file = _take(name, workspace, exact=matches.exact)
-            except NotOpened as refusal:
-                refused[name] = str(refusal)
-                continue
-            if file is not None:
-                taken.append(name)
-                artifacts.setdefault(file.real_path, file.artifact)
-        problems.extend(_refusals(matches, taken, refused, input_name))
-        if not taken and not refused:
+        files, objections = _take_all(matches, workspace)
+        for file in files:
+            artifacts.setdefault(file.real_path, file.artifact)
+        problems.extend(_refusals(matches, files, objections, input_name))
+        if not files and not objections:
             problems.add(input_name, _nothing(matches, workspace.root), _ACCEPTED)
     problems.raise_if_any()
     return tuple(artifacts.values())
 
 
+def _take_all(
+    matches: _Matches, workspace: Workspace
+) -> tuple[list[_File], dict[str, str]]:
+    """Return the files that a pattern stands for, and the objections to those that are not taken,
+    by name.
+    """
+    files: list[_File] = []
+    objections: dict[str, str] = {}
+    for name in matches.names:
+        try:
+            file = _take(name, workspace, exact=matches.exact)
+        except NotOpened as refusal:
+            objections[name] = str(refusal)
+            continue
+        if file is not None:
+            files.append(file)
+    return files, objections
+
+
 @dataclass(frozen=True)
 class _Matches:
-    """The names that a pattern stands for: itself where there is such a file (`exact`), else those
-    that it matches as a glob, `tidy` without needless segments.
+    """The names that a pattern stands for: the pattern itself if there is such a file (`exact`),
+    otherwise those that it matches as a glob. `tidy` is the pattern without needless segments.
     """
 
     pattern: str
@@ -189,27 +200,30 @@ class _Matches:
 
 @dataclass(frozen=True)
 class _File:
-    """A file that is taken. Two names of it have one real path."""
+    """A file that is taken, by one of its names. All of its names have the same real path."""
 
+    name: str
     real_path: str
     artifact: Artifact
 
 
 def _refusals(
-    matches: _Matches, taken: Sequence[str], refused: Mapping[str, str], input_name: str
+    matches: _Matches,
+    taken: Sequence[_File],
+    objections: Mapping[str, str],
+    input_name: str,
 ) -> list[Problem]:
-    """Return a problem for each file that is not taken; `refused` are the objections by name."""
+    """Return a problem for each file that is not taken; the objections are by name."""
     problems: list[Problem] = []
-    for name, objection in refused.items():
+    taken_names = [file.name for file in taken]
+    for name, objection in objections.items():
         if matches.exact:
-            problem = Problem(input_name, f"{printable(name)} {objection}.")
-        else:
-            pattern = printable(matches.pattern)
-            what = f"{printable(name)}, which `{pattern}` matches, {objection}."
-            problem = Problem(
-                input_name, what, _narrower(matches.tidy, taken, list(refused))
-            )
-        problems.append(problem)
+            problems.append(Problem(input_name, f"{printable(name)} {objection}."))
+            continue
+        pattern = printable(matches.pattern)
+        what = f"{printable(name)}, which `{pattern}` matches, {objection}."
+        accepted = _narrower(matches.tidy, taken_names, list(objections))
+        problems.append(Problem(input_name, what, accepted))
     return problems
 
 
@@ -233,7 +247,7 @@ def _expand_sorted(pattern: str, root: Path) -> list[str]:
 
 
 def _unlisted(error: Exception, root: Path) -> str:
-    """Return why a glob can't be followed, with the folder where that is known."""
+    """Return why a glob can't be followed, with the folder if it is known."""
     folder = str(getattr(error, "filename", "")).removeprefix(f"{root}/")
     if not folder:
         return reason(error)
@@ -272,14 +286,11 @@ def _is_too_large(artifact: Artifact) -> bool:
 def _with_manifest(artifact: Artifact) -> Artifact:
     """Return the artifact with its manifest. Raises InputError."""
     if artifact.size is None or artifact.data is not None:
-        raise InputError(
-            Problem(
-                "files",
-                f"{artifact.name} is a stream; an APK or bundle has to be a file.",
-            )
-        )
+        what = f"{artifact.name} is a stream; an APK or bundle has to be a file."
+        raise InputError(Problem("files", what))
     with artifact.reader() as file:
-        return replace(artifact, manifest=read_manifest(file, artifact.name))
+        manifest = read_manifest(file, artifact.name)
+    return replace(artifact, manifest=manifest)
 
 
 def checked(artifact: Artifact) -> Artifact:
@@ -297,8 +308,8 @@ def checked(artifact: Artifact) -> Artifact:
 
 
 def identity(status: os.stat_result) -> Identity:
-    """Return what tells one state of a file from another, besides its size: device, inode, mtime
-    and ctime in nanoseconds.
+    """Return what distinguishes states of a file, besides its size: device, inode, mtime and ctime,
+    the times in nanoseconds.
 
     A program that rewrites a file can set its mtime back, but not its ctime.
     """
@@ -317,10 +328,13 @@ def difference(artifact: Artifact, status: os.stat_result) -> str:
         return ""
     if status.st_size != artifact.size:
         return f"its size was {artifact.size} bytes and is now {status.st_size}"
-    # A new mode or link changes the ctime as well. Where the digests show any change of the
-    # content, the ctime is not compared.
-    compared = 3 if artifact.digests else 4
-    if current[:compared] != artifact.identity[:compared]:
+    found = artifact.identity
+    if artifact.digests:
+        # A new mode or link changes the ctime as well. It is not compared if the digests show any
+        # change of the content.
+        current = (*current[:3], 0)
+        found = (*found[:3], 0)
+    if current != found:
         return "it was rewritten or replaced"
     return ""
 
@@ -375,16 +389,16 @@ def expand(pattern: str, root: Path) -> list[str]:
         done.add(place)
         folder, number = place
         segment = segments[number]
-        last = number == len(segments) - 1
-        deep = segment == "**"
-        if deep and not last:
+        is_last = number == len(segments) - 1
+        is_deep = segment == "**"
+        if is_deep and not is_last:
             # `**` also matches without any folder.
             todo.append((folder, number + 1))
         for entry in _matching_entries(root / folder, segment):
             path = f"{folder}{entry.name}"
-            if deep and entry.is_folder:
+            if is_deep and entry.is_folder:
                 todo.append((f"{path}/", number))
-            elif last:
+            elif is_last:
                 names.append(path)
             elif entry.is_folder:
                 todo.append((f"{path}/", number + 1))
@@ -422,13 +436,14 @@ def _list_candidates(folder: Path, segment: str) -> list[_Entry]:
         # If it is no folder, that shows when it is listed itself.
         return [_Entry(segment, is_folder=True)]
     try:
+        candidates = []
         with os.scandir(folder) as entries:
-            return [
-                _Entry(entry.name, entry.is_dir(follow_symlinks=False))
-                for entry in entries
-            ]
+            for entry in entries:
+                is_folder = entry.is_dir(follow_symlinks=False)
+                candidates.append(_Entry(entry.name, is_folder))
     except NotADirectoryError:
         return []
+    return candidates
 
 
 def _matches_segment(name: str, segment: str) -> bool:
@@ -471,29 +486,46 @@ def _take(name: str, workspace: Workspace, *, exact: bool) -> _File | None:
         if objection:
             raise NotOpened(objection)
     artifact = Artifact(
-        printable(name), str(path), size, identity(status), access=access
+        printable(name),
+        str(path),
+        size,
+        identity(status),
+        access=access,
     )
-    return _File(real_path, artifact)
+    return _File(name, real_path, artifact)
 
 
 def _narrower(pattern: str, taken: Sequence[str], refused: Sequence[str]) -> str:
     """Return what to write instead of a pattern that matches refused files as well; empty if it
     matches no others.
     """
-    endings = sorted({Path(name).suffix for name in taken})
-    refused_endings = {Path(name).suffix for name in refused}
-    # Whether the ending of each wanted file is enough to leave out the refused ones.
-    distinct = all(endings) and refused_endings.isdisjoint(endings)
-    last = pattern.rpartition("/")[2]
-    if taken and distinct and len(endings) <= _FEW and last in ("*", "**"):
-        start = pattern.removesuffix("*")
-        if last == "**":
-            start = f"{pattern}/"
-        globs = [f"{start}*{ending}" for ending in endings]
+    globs = _globs_by_ending(pattern, taken, refused)
+    if globs:
         return ", ".join(map(printable, globs))
     if len(taken) <= _FEW:
         return ", ".join(map(printable, taken))
     return f"the files themselves, such as {printable(taken[0])}"
+
+
+def _globs_by_ending(
+    pattern: str, taken: Sequence[str], refused: Sequence[str]
+) -> list[str]:
+    """Return a few globs that match the wanted files by their endings and none of the refused ones;
+    none if the pattern does not end with a wildcard, or the endings do not distinguish the files.
+    """
+    _, _, last_segment = pattern.rpartition("/")
+    if last_segment not in ("*", "**"):
+        return []
+    endings = sorted({Path(name).suffix for name in taken})
+    refused_endings = {Path(name).suffix for name in refused}
+    if len(endings) > _FEW or not all(endings):
+        return []
+    if not refused_endings.isdisjoint(endings):
+        return []
+    start = pattern.removesuffix("*")
+    if last_segment == "**":
+        start = f"{pattern}/"
+    return [f"{start}*{ending}" for ending in endings]
 
 
 def _nothing(matches: _Matches, root: Path) -> str:

@@ -1,10 +1,10 @@
-"""Turns the text of one input into a value, or says what is wrong with it; the text itself is never
+"""Turns the text of an input into a value, or says what is wrong with it. The text itself is never
 in the message.
 
-Every parser takes trimmed, non-empty text and raises `InvalidValue`. Leaving the text out is what
-keeps a key that was pasted into the wrong place out of every log: only `reader` decides whether,
-and how much of it, is shown. What a regular expression sees is short, or the expression is linear
-in it.
+Every parser takes trimmed, non-empty text and raises `InvalidValue`. Messages leave the text out so
+that a key that was pasted into the wrong place reaches no log: only `reader` decides whether the
+text is shown, and how much of it. Regular expressions only get short texts, unless their time is
+linear in the length.
 """
 
 from __future__ import annotations
@@ -62,21 +62,32 @@ RENAMED_TRACKS = {
 }
 # What people write for a word that is spelt in another way, in lower case.
 MEANT = {
-    **dict.fromkeys(
-        ("published", "release", "released", "complete", "done"), "completed"
-    ),
-    **dict.fromkeys(("rollout", "staged", "in-progress"), "inProgress"),
-    **dict.fromkeys(("paused", "stopped"), "halted"),
-    **dict.fromkeys(
-        ("google-play", "googleplay", "play-store", "playstore", "android"), "play"
-    ),
-    **dict.fromkeys(
-        ("internal-sharing", "internal-app-sharing", "internalsharing"),
-        "play-internal-sharing",
-    ),
-    **dict.fromkeys(("mail", "email", "google-mail"), "gmail"),
-    **dict.fromkeys(("drive", "google-drive"), "drive.files.create"),
-    **dict.fromkeys(("gcs", "storage", "cloud-storage"), "storage.objects.insert"),
+    "published": "completed",
+    "release": "completed",
+    "released": "completed",
+    "complete": "completed",
+    "done": "completed",
+    "rollout": "inProgress",
+    "staged": "inProgress",
+    "in-progress": "inProgress",
+    "paused": "halted",
+    "stopped": "halted",
+    "google-play": "play",
+    "googleplay": "play",
+    "play-store": "play",
+    "playstore": "play",
+    "android": "play",
+    "internal-sharing": "play-internal-sharing",
+    "internal-app-sharing": "play-internal-sharing",
+    "internalsharing": "play-internal-sharing",
+    "mail": "gmail",
+    "email": "gmail",
+    "google-mail": "gmail",
+    "drive": "drive.files.create",
+    "google-drive": "drive.files.create",
+    "gcs": "storage.objects.insert",
+    "storage": "storage.objects.insert",
+    "cloud-storage": "storage.objects.insert",
 }
 
 # `$NAME`, `${NAME}`, `${{ … }}`, `$(…)`, with nothing before or behind it.
@@ -98,6 +109,8 @@ _PACKAGE_INSIDE = re.compile(
     r"(?:[?&]id=|^)([A-Za-z]\w{0,99}(?:\.[A-Za-z]\w{0,99}){1,9})(?=[/&#]|$)", re.ASCII
 )
 _NUMBER = r"[0-9]{1,4}(?:\.[0-9]{1,6})?"
+_NO_LIMITS = "is not a list of limits."
+_LIMITS = "`crash-rate 1.09%`, `anr-rate 0.47%`, `crash-rate 1.5x`"
 _FILES = (
     "one path, a path with `{version-code}` or `{name}`, or a line `42=path` for each "
     "version code"
@@ -155,7 +168,7 @@ def require_public(value: str) -> None:
 
 
 def text(value: str) -> str:
-    """Any text that a variable can hold, over several lines or one."""
+    """Return any text that a variable can hold, of one line or several."""
     if len(value) > MAX_TEXT:
         raise InvalidValue("is too long.", f"at most {MAX_TEXT} characters")
     if "\0" in value:
@@ -179,7 +192,7 @@ def state_key(value: str) -> str:
 
 
 def line(value: str) -> str:
-    """One line of text without control characters."""
+    """Return one line of text without control characters."""
     if len(value) > MAX_LINE:
         raise InvalidValue("is too long.", f"one line of at most {MAX_LINE} characters")
     if re.search(r"[\x00-\x1f\x7f]", text(value)):
@@ -201,7 +214,7 @@ def leads_elsewhere(value: str) -> bool:
 
 
 def path_part(value: str) -> str:
-    """One line that stands in the path of a URL."""
+    """Return one line that is part of the path of a URL."""
     if leads_elsewhere(line(value)):
         raise InvalidValue(
             "contains a . or .. segment, which would lead to another path.",
@@ -231,7 +244,7 @@ def deployment(value: str) -> str:
 
 
 def word(value: str) -> str:
-    """One line without whitespace, for the path of a URL: an id."""
+    """Return an id for the path of a URL: one line without whitespace."""
     if re.search(r"\s", path_part(value)):
         raise InvalidValue("contains whitespace.", "an id without whitespace")
     return value
@@ -267,7 +280,7 @@ def items(value: str) -> tuple[str, ...]:
 
 
 def _split(value: str) -> list[str]:
-    """Return what stands between newlines and commas, trimmed, as far as there is something."""
+    """Return what is between newlines and commas, trimmed; empty items are left out."""
     separated = [item.strip() for item in re.split(r"[\n,]", text(value))]
     return [item for item in separated if item]
 
@@ -294,8 +307,8 @@ def images_prune(value: str) -> Literal["false", "true", "everywhere"]:
 
 
 def choice(literal: object) -> Callable[[str], Any]:
-    """One of a Literal's words, spelt exactly so; the message for any other suggests the
-    nearest.
+    """Return a parser for one of a Literal's words, in exactly this spelling. Its message for any
+    other text suggests the nearest word.
     """
     words = tuple(word for word in get_args(literal) if word)
 
@@ -329,8 +342,8 @@ def nearest(value: str, words: tuple[str, ...]) -> str:
 
 
 def target(words: tuple[str, ...]) -> Callable[[str], str]:
-    """One of the named targets, or the id of an upload method; whether the method exists is the
-    catalogue's to say.
+    """Return a parser for one of the named targets, or the id of an upload method. Only the
+    catalogue knows whether the method exists.
     """
 
     def parse(value: str) -> str:
@@ -344,8 +357,8 @@ def target(words: tuple[str, ...]) -> Callable[[str], str]:
 
 
 def integer(min_value: int, max_value: int, others: str = "") -> Callable[[str], int]:
-    """Return a whole number within limits, in decimal digits; `others` are what the input takes
-    beside them.
+    """Return a parser for a whole number within limits, in decimal digits. `others` says in
+    messages what else the input takes.
     """
 
     def parse(value: str) -> int:
@@ -378,8 +391,8 @@ def size(value: str) -> int | None:
 
 
 def duration(min_seconds: int, max_seconds: int) -> Callable[[str], float]:
-    """Return the seconds of `90s`, `5m` or `2h`, within limits given in seconds; a number without a
-    unit is refused.
+    """Return a parser for `90s`, `5m` or `2h`, in seconds and within limits in seconds. It refuses
+    a number without a unit.
     """
 
     def parse(value: str) -> float:
@@ -396,7 +409,7 @@ def duration(min_seconds: int, max_seconds: int) -> Callable[[str], float]:
 
 
 def shard(value: str) -> tuple[int, int] | None:
-    """`2/5` is (2, 5): the second of five parts, counted from one."""
+    """Return a shard: `2/5` is (2, 5), the second of five parts, counted from one."""
     parts = re.fullmatch(r"([0-9]{1,6})\s*/\s*([0-9]{1,6})", value)
     if parts:
         number = int(parts[1])
@@ -590,7 +603,7 @@ def country(value: str) -> str:
 
 
 def each(parse: Callable[[str], str], *words: str) -> Callable[[str], tuple[str, ...]]:
-    """Several values, each once; one of the words among them stays as it is."""
+    """Return a parser for several values, each once. The given words are accepted as they are."""
 
     def parse_items(value: str) -> tuple[str, ...]:
         parsed = [item if item in words else parse(item) for item in items(value)]
@@ -655,9 +668,9 @@ def expansion_file(value: str) -> str:
 
 
 def fraction(value: str) -> float:
-    """`0.05` or `5%`: a share above 0, the very number that was written; 1 for `100%`.
+    """Return a share above 0: `0.05` or `5%` as exactly that number, `100%` as 1.
 
-    A 1 without a sign may have been meant as a percentage.
+    A 1 without a percent sign is refused, since it may have been meant as a percentage.
     """
     accepted = (
         "a share above 0 and below 100 %, such as `0.05` or `5%`; `100%` for all users"
@@ -692,10 +705,11 @@ def fraction(value: str) -> float:
 
 
 def rollout_steps(value: str) -> tuple[float, ...]:
-    """`1%, 5%, 100%` or `0.01, 0.05, 1` is (0.01, 0.05, 1.0): shares of the users, ascending.
+    """Return ascending shares of the users: `1%, 5%, 100%` and `0.01, 0.05, 1` are (0.01, 0.05,
+    1.0).
 
-    A 1 without a sign is all users only behind a share below it: alone it may have been meant as a
-    percentage.
+    A 1 without a percent sign only means all users if a smaller share comes before it. Alone it may
+    have been meant as a percentage.
     """
     accepted = (
         "ascending shares above 0 % and up to 100 %, such as `1%, 5%, 20%, 50%, 100%` or `0.01, "
@@ -717,8 +731,8 @@ def rollout_steps(value: str) -> tuple[float, ...]:
 
 
 def limits(value: str) -> tuple[Limit, ...]:
-    """`crash-rate 1.09%` is a share of the users, `crash-rate 1.5x` a multiple of the completed
-    release's rate.
+    """Return limits: `crash-rate 1.09%` is a share of the users, `crash-rate 1.5x` a multiple of
+    the completed release's rate.
     """
     if re.search(r"(?:^|,)\s*(?:,|$)", value):
         reason = (
@@ -726,13 +740,18 @@ def limits(value: str) -> tuple[Limit, ...]:
             "value."
         )
         raise InvalidValue(reason, "a limit on both sides of each comma")
-    return tuple(_limit(item) for item in items(value) or ("",))
+    written = items(value)
+    if not written:
+        raise InvalidValue(_NO_LIMITS, _LIMITS)
+    return tuple(map(_limit, written))
 
 
 def _limit(item: str) -> Limit:
     parts = re.fullmatch(rf"(crash-rate|anr-rate)\s+({_NUMBER})\s*(%|x)", item)
     if parts:
-        metric: Metric = "anr-rate" if parts[1] == "anr-rate" else "crash-rate"
+        metric: Metric = "crash-rate"
+        if parts[1] == "anr-rate":
+            metric = "anr-rate"
         number = Decimal(parts[2])
         unit = parts[3]
         # A release that does as well as the completed one must not be halted.
@@ -741,15 +760,12 @@ def _limit(item: str) -> Limit:
         # A rate of 100 % can't be passed.
         if unit == "%" and 0 < number < 100:
             return Limit(metric, float(number / 100))
-    raise InvalidValue(
-        "is not a list of limits.",
-        "`crash-rate 1.09%`, `anr-rate 0.47%`, `crash-rate 1.5x`",
-    )
+    raise InvalidValue(_NO_LIMITS, _LIMITS)
 
 
 def _share(value: str) -> float | None:
-    """Return a share written as `5%` or `0.05`; None for anything else. Few enough digits that the
-    number is what is meant.
+    """Return a share written as `5%` or `0.05`; None for anything else. It may only have as many
+    digits as a float holds exactly.
     """
     percent = re.fullmatch(rf"({_NUMBER}) ?%", value)
     if percent:
