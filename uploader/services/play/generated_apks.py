@@ -22,6 +22,12 @@ from uploader.services.play.known_errors import OTHER, conflict, find
 # of one version: thirty features in a hundred languages and six variants
 MAX_APKS = 20_000
 SETTLED = 4  # looks that find the same list, after which no more APKs are expected
+# of a download that is not the APK that was asked for
+MISMATCH_CAUSE = (
+    "It was damaged or replaced on the way, by a proxy for instance, or the service has "
+    "a fault."
+)
+MISMATCH_HINT = "It was deleted. Run again; report the error if it recurs."
 _LIST = "/androidpublisher/v3/applications/{package}/generatedApks/{code}"
 _DOWNLOAD = _LIST + "/downloads/{download}:download"
 _SPLITS = "generatedSplitApks"

@@ -31,6 +31,8 @@ from uploader.files.workspace import Workspace
 from uploader.services.base import Context, Download
 from uploader.services.play.client import ROOT
 from uploader.services.play.generated_apks import (
+    MISMATCH_CAUSE,
+    MISMATCH_HINT,
     GeneratedApk,
     SigningKey,
     await_generated_apks,
@@ -104,66 +106,50 @@ def compare_served(
     ReleaseRefused where `uploaded` has no such version, IntegrityError where what was fetched is
     not what Google Play says it is, and what `Context.download` raises.
     """
-    compare_once = partial(
-        _compare_listed, bundle, version, seconds, workspace, context, turn, uploaded
-    )
-    for _ in range(_MAX_LISTS - 1):
-        verdict = _unless_gone(compare_once)
-        if verdict:
+    package, number = version
+    code = str(number)
+    limit = max(_MAX_OF_SMALL, _MAX_TIMES * (bundle.size or 0))
+    what = f"what is fetched of version {code} at a time"
+
+    check_uploaded: Callable[[], None] | None = None
+    if uploaded:
+        check_uploaded = partial(uploaded.check_has, number)
+
+    def compare_once() -> Verdict:
+        """Compare all that is listed. Raises ApiError (404) for an APK that is gone."""
+        keys = await_generated_apks(package, code, seconds, context, check_uploaded)
+        _tell_listed(keys, bundle, code, context)
+        with turn, open_spool(workspace, what, limit) as spool:
+            comparison = _Comparison(
+                bundle, code, spool, max(seconds, _MIN_SECONDS), context
+            )
+            verdict = comparison.of_keys(keys)
+            context.info(
+                f"All of it was compared; at most {format_size(spool.size)} were on the disk at a "
+                "time."
+            )
             return verdict
+
+    for _ in range(_MAX_LISTS - 1):
+        try:
+            return compare_once()
+        except ApiError as refused:
+            if refused.status != 404 or find(refused) is not OTHER:
+                raise
         context.info(
-            f"An APK of version {version[1]} is not there any more; all are listed again."
+            f"An APK of version {code} is not there any more; all are listed again."
         )
     return compare_once()
 
 
-def _unless_gone(compare_once: Callable[[], Verdict]) -> Verdict | None:
-    """Return the verdict, or None where an APK that was listed is not there any more."""
-    try:
-        return compare_once()
-    except ApiError as refused:
-        if refused.status != 404 or find(refused) is not OTHER:
-            raise
-        return None
-
-
-def _compare_listed(
-    bundle: Artifact,
-    version: Version,
-    seconds: float,
-    workspace: Workspace,
-    context: Context,
-    turn: AbstractContextManager[object],
-    uploaded: UploadedArtifacts | None,
-) -> Verdict:
-    """Compare all that is listed with the bundle. Raises as `compare_served` does, and ApiError
-    (404) for an APK that is not there any more.
-    """
-    package, number = version
-    code = str(number)
-    check_uploaded: Callable[[], None] | None = None
-    if uploaded:
-        check_uploaded = partial(uploaded.check_has, number)
-    keys = await_generated_apks(package, code, seconds, context, check_uploaded)
+def _tell_listed(
+    keys: Sequence[SigningKey], bundle: Artifact, code: str, context: Context
+) -> None:
     count = sum(len(key.apks) for key in keys)
     context.info(
         f"Google Play lists {plural(count, 'APK')} of version {code}, signed with "
         f"{plural(len(keys), 'key')}; each is compared with {bundle.name}."
     )
-    limit = max(_MAX_OF_SMALL, _MAX_TIMES * (bundle.size or 0))
-    what = f"what is fetched of version {code} at a time"
-    with turn, open_spool(workspace, what, limit) as spool:
-        comparison = _Comparison(
-            bundle, code, spool, max(seconds, _MIN_SECONDS), context
-        )
-        verdict = _merged(comparison.of_all(_sets(keys)))
-        for key in keys:
-            if key.certificate not in comparison.with_base:
-                verdict = verdict.with_doubt(_without_base(key))
-        context.info(
-            f"All of it was compared; at most {format_size(spool.size)} were on the disk at a time."
-        )
-        return verdict
 
 
 def _sets(keys: Sequence[SigningKey]) -> Iterator[list[_Wanted]]:
@@ -230,10 +216,18 @@ class _Comparison:
         self._tables = Tables()
         self._downloading = threading.Lock()
         self._verdicts: list[tuple[int, Verdict]] = []
-        # certificates of the keys of which a base was compared
-        self.with_base: set[str] = set()
+        # the certificates of the keys of which a base was compared
+        self._with_base: set[str] = set()
 
-    def of_all(self, sets: Iterable[list[_Wanted]]) -> list[Verdict]:
+    def of_keys(self, keys: Sequence[SigningKey]) -> Verdict:
+        """Return one verdict on the APKs of all keys."""
+        verdict = _merged(self._of_all(_sets(keys)))
+        for key in keys:
+            if key.certificate not in self._with_base:
+                verdict = verdict.with_doubt(_without_base(key))
+        return verdict
+
+    def _of_all(self, sets: Iterable[list[_Wanted]]) -> list[Verdict]:
         """Return the verdicts on the sets, in their order."""
         waiting = iter(list(enumerate(sets)))
         self._context.together([partial(self._compare_waiting, waiting)] * 2)
@@ -301,7 +295,7 @@ class _Comparison:
         if file.apk.kind == "universal" or file.apk.unprotected:
             return
         if report.kind in ("base", "standalone"):
-            self.with_base.add(file.apk.certificate)
+            self._with_base.add(file.apk.certificate)
 
     def _check_older_certificate(self, file: FetchedApk, report: ApkReport) -> None:
         """Raise IntegrityError unless the certificate that Google Play reports has handed over to
@@ -346,9 +340,8 @@ def check_form(name: str, code: str, file: BinaryIO) -> str:
 def _mismatch(code: str, what: str) -> IntegrityError:
     return IntegrityError(
         f"What was downloaded as an APK of version {code} is something else: {what}",
-        cause="It was damaged or replaced on the way, by a proxy for instance, or the service "
-        "has a fault.",
-        hint="It was deleted. Run again; report the error if it recurs.",
+        cause=MISMATCH_CAUSE,
+        hint=MISMATCH_HINT,
         code="served-apk-mismatch",
     )
 

@@ -42,7 +42,11 @@ from uploader.services.base import (
     Section,
 )
 from uploader.services.play.client import ROOT
-from uploader.services.play.generated_apks import list_generated_apks
+from uploader.services.play.generated_apks import (
+    MISMATCH_CAUSE,
+    MISMATCH_HINT,
+    list_generated_apks,
+)
 from uploader.services.play.known_errors import conflict, explained
 from uploader.text import format_size
 
@@ -302,8 +306,7 @@ def _check(package: str, code: int, certificate: str, file: BinaryIO) -> str:
 def _mismatch(code: int, what: str) -> IntegrityError:
     return IntegrityError(
         f"What was downloaded as the universal APK of version {code} is something else: {what}",
-        cause="It was damaged or replaced on the way, by a proxy for instance, or the service has "
-        "a fault.",
-        hint="It was deleted. Run again; report the error if it recurs.",
+        cause=MISMATCH_CAUSE,
+        hint=MISMATCH_HINT,
         code="universal-apk-mismatch",
     )
