@@ -53,7 +53,8 @@ REQUIRED: Mapping[str, tuple[str, ...]] = {
 }
 # Files that people mistake for a credential, by a field that they have.
 NO_CREDENTIALS = {
-    **dict.fromkeys(("installed", "web"), "an OAuth client file"),
+    "installed": "an OAuth client file",
+    "web": "an OAuth client file",
     "project_info": "google-services.json",
 }
 SECRET_FIELDS = ("private_key", "client_secret", "refresh_token")
@@ -96,9 +97,8 @@ class Setting:
     def of(cls, inputs: LoginInputs) -> Setting:
         """Return the setting of this run."""
         rules = Rules(inputs.api_endpoint, inputs.platform.server_url)
-        return cls(
-            rules, Access(Workspace.of_login(inputs), "credentials"), inputs.platform
-        )
+        access = Access(Workspace.of_login(inputs), "credentials")
+        return cls(rules, access, inputs.platform)
 
 
 @dataclass(frozen=True)
@@ -157,10 +157,7 @@ def parse(inputs: LoginInputs) -> CredentialSource:
         source = _configured("GOOGLE_APPLICATION_CREDENTIALS", variable, setting)
     else:
         source = _machine(setting)
-    is_service_account = source.kind == SERVICE_ACCOUNT or source.info.get(
-        IMPERSONATION
-    )
-    if inputs.impersonate_user and not is_service_account:
+    if inputs.impersonate_user and not _is_service_account(source):
         what = (
             "acting for a user requires a service account, and these credentials are "
             "not for one."
@@ -168,6 +165,13 @@ def parse(inputs: LoginInputs) -> CredentialSource:
         accepted = "a service-account key, or a keyless login with `service-account`."
         raise InputError(Problem("impersonate-user", what, accepted))
     return source
+
+
+def _is_service_account(source: CredentialSource) -> bool:
+    """Return whether a service account acts, by itself or by impersonation."""
+    if source.kind == SERVICE_ACCOUNT:
+        return True
+    return bool(source.info.get(IMPERSONATION))
 
 
 def _contradictions(inputs: LoginInputs) -> Iterator[Problem]:
@@ -187,12 +191,8 @@ def _contradictions(inputs: LoginInputs) -> Iterator[Problem]:
         )
     # The consoles behind the named targets know service accounts, not pools; Cloud APIs accept a
     # pool's own identity.
-    if (
-        keyless
-        and not inputs.service_account
-        and inputs.target
-        and "." not in inputs.target
-    ):
+    is_named_target = bool(inputs.target) and "." not in inputs.target
+    if keyless and is_named_target and not inputs.service_account:
         yield Problem(
             "service-account",
             "not given.",
@@ -224,10 +224,10 @@ def _wrong_metadata(setting: Setting) -> Iterator[Problem]:
     for name in ("GCE_METADATA_HOST", "GCE_METADATA_ROOT", "GCE_METADATA_IP"):
         url = f"http://{variables.get(name) or '169.254.169.254'}/"
         has_path = urlsplit(url).path != "/"
-        if has_path or not (is_google_metadata(url) or setting.rules.local(url)):
-            yield Problem(
-                name, "names another host than Google's metadata server.", accepted
-            )
+        is_trusted = is_google_metadata(url) or setting.rules.local(url)
+        if has_path or not is_trusted:
+            what = "names another host than Google's metadata server."
+            yield Problem(name, what, accepted)
     if variables.get("GCE_METADATA_MTLS_MODE", "none").lower() != "none":
         yield Problem(
             "GCE_METADATA_MTLS_MODE",
@@ -274,10 +274,9 @@ def _configured(origin: str, value: str, setting: Setting) -> CredentialSource:
     if configuration is None:
         raise InputError(Problem(origin, problem, ACCEPTED))
     checked = _check(configuration, replace(setting, commands=may_name_commands))
-    if checked.problems:
-        raise InputError(
-            *(Problem(origin, problem, ACCEPTED) for problem in checked.problems)
-        )
+    problems = [Problem(origin, what, ACCEPTED) for what in checked.problems]
+    if problems:
+        raise InputError(*problems)
     info = checked.info
     secrets = [
         *_secret_fields(info),
@@ -329,14 +328,12 @@ def _unwrap(value: str) -> str | None:
     value = value.strip().lstrip("\ufeff")
     if value.startswith(("{", "[", '"')):
         return value
-    compact = "".join(value.split()).translate(str.maketrans("-_", "+/")).rstrip("=")
-    padding = "=" * (-len(compact) % 4)
+    compact = "".join(value.split())
+    unpadded = compact.translate(str.maketrans("-_", "+/")).rstrip("=")
+    padding = "=" * (-len(unpadded) % 4)
     try:
-        text = (
-            base64.b64decode(compact + padding, validate=True)
-            .decode("utf-8-sig")
-            .strip()
-        )
+        data = base64.b64decode(unpadded + padding, validate=True)
+        text = data.decode("utf-8-sig").strip()
     except ValueError:
         return None
     if not text.startswith("{"):
@@ -357,11 +354,8 @@ def _read(value: str, workspace: Path) -> _FileText:
         with path.open("rb") as file:
             content = file.read(MAX_FILE + 1)
         in_workspace = _is_below(path, workspace)
-    except (
-        OSError,
-        ValueError,
-        RuntimeError,
-    ) as error:  # RuntimeError: a user without a home
+    # RuntimeError: a user without a home
+    except (OSError, ValueError, RuntimeError) as error:
         return _FileText(None, _why_not_read(value, workspace, error))
     if len(content) <= MAX_FILE:
         text = _unwrap(content.decode("utf-8-sig", "replace"))
@@ -422,9 +416,8 @@ def _absent(names: Sequence[str], kind: str) -> str:
     """Return what is wrong with a configuration without these fields."""
     noun = "fields" if len(names) > 1 else "field"
     listed = ", ".join(f"`{name}`" for name in names)
-    return (
-        f"the {noun} {listed} of this `{kind}` configuration must be present, as text."
-    )
+    subject = f"the {noun} {listed} of this `{kind}` configuration"
+    return f"{subject} must be present, as text."
 
 
 def _wrong_type(info: Mapping[str, Any]) -> str:
@@ -486,7 +479,8 @@ def _wrong_urls(info: Mapping[str, Any], rules: Rules) -> Iterator[str]:
     for name, url in info.items():
         if url is None or not name.endswith(("_url", "_uri")):
             continue
-        problem = _wrong_url(name, url if isinstance(url, str) else "", rules)
+        text = url if isinstance(url, str) else ""
+        problem = _wrong_url(name, text, rules)
         if problem:
             yield problem
 
@@ -528,7 +522,8 @@ def _repair_key(text: str) -> tuple[str, str]:
     Shells and secret stores damage line breaks, which carry no meaning in PEM (RFC 7468, section
     2): they are repaired.
     """
-    pem = PEM.fullmatch(re.sub(r"(?<!\\)\\+[nr]", "\n", text).strip())
+    with_breaks = re.sub(r"(?<!\\)\\+[nr]", "\n", text)
+    pem = PEM.fullmatch(with_breaks.strip())
     if not pem:
         return (
             text,
@@ -570,12 +565,17 @@ def _secret_fields(info: Mapping[str, Any]) -> Iterator[str]:
     for name, value in info.items():
         if isinstance(value, Mapping):
             if name == "headers":
-                yield from (
-                    text.split()[-1] for text in value.values() if _is_text(text)
-                )
+                yield from _header_secrets(value)
             yield from _secret_fields(value)
         elif name in SECRET_FIELDS and isinstance(value, str) and value:
             yield value
+
+
+def _header_secrets(headers: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the last word of each header, which may be a token behind `Bearer`."""
+    for header in headers.values():
+        if _is_text(header):
+            yield header.split()[-1]
 
 
 def _whole(text: str, value: str) -> Iterator[str]:
@@ -584,11 +584,14 @@ def _whole(text: str, value: str) -> Iterator[str]:
     JSON on several lines is left out: it would be masked line by line, lone braces among them.
     """
     for form in (text, value):
-        if form.lstrip("\ufeff").startswith("{"):
-            if "\n" not in form:
-                yield form
-        elif _unwrap(form) is not None:
-            yield from (line for line in form.split() if len(line) >= 16)
+        is_json = form.lstrip("\ufeff").startswith("{")
+        if is_json and "\n" not in form:
+            yield form
+        if is_json or _unwrap(form) is None:
+            continue
+        for line in form.split():
+            if len(line) >= 16:
+                yield line
 
 
 def _lasting(info: Mapping[str, Any]) -> bytes | None:
