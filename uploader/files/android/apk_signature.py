@@ -71,8 +71,8 @@ class ApkSigner:
 
 @dataclass(frozen=True)
 class _Algorithm:
-    """How a signature is made: the kind of `key` (`RSA-PSS`, `RSA`, `EC`, `DSA`), the hash, and the
-    kind of digest of the content that it covers.
+    """How a signature is made: the kind of `key` (`RSA-PSS`, `RSA`, `EC`, `DSA`), the hash, and
+    which kind of digest of the content it covers.
     """
 
     key: str
@@ -141,21 +141,22 @@ def verified_signer(file: BinaryIO) -> ApkSigner:
 
     newest_scheme = max(signers, key=_OLDEST_FIRST.index)
     newest = signers[newest_scheme]
-    lineage = {
-        hashlib.sha256(certificate).hexdigest() for certificate in newest.lineage
-    }
+    lineage = set()
+    for certificate in newest.lineage:
+        lineage.add(hashlib.sha256(certificate).hexdigest())
     for place, sha256 in _certificates_by_place(archive, signers):
         if sha256 != newest.sha256 and sha256 not in lineage:
             what = f"has signatures of two signers: {newest.sha256}, and in {place} {sha256}"
             raise _refused(what)
-    return ApkSigner(newest.sha256, frozenset(lineage - {newest.sha256}))
+    lineage.discard(newest.sha256)
+    return ApkSigner(newest.sha256, frozenset(lineage))
 
 
 def _certificates_by_place(
     archive: Archive, signers: Mapping[int, _Signer]
 ) -> Iterator[tuple[str, str]]:
-    """Return where the APK names a signer, and the SHA-256 of the certificate there. Raises
-    MalformedFile.
+    """Yield each place where the APK names a signer, with the SHA-256 of the certificate there.
+    Raises MalformedFile.
     """
     jar_certificates = jar_signers(archive)
     for scheme, signer in signers.items():
@@ -345,7 +346,8 @@ def _one_signer(scheme: int, signer: _Reader) -> _Signer:
     )
 
     # The levels also stand outside of what was signed, where anybody could have changed them.
-    if levels != signed_levels or levels[0] > levels[1]:
+    minimum, maximum = levels
+    if levels != signed_levels or minimum > maximum:
         raise _refused(
             f"has a signature of the scheme {name} with impossible API levels"
         )
@@ -515,11 +517,11 @@ def _check_content(
 def _content_digests(
     file: BinaryIO, layout: _Layout, kinds: Collection[str]
 ) -> dict[str, bytes]:
-    """Return the digests of all sections but the signing block, by kind, read in one pass. Raises
-    MalformedFile.
+    """Return the digests of all sections except the signing block, by kind, read in one pass.
+    Raises MalformedFile.
     """
     chunks = list(_chunks(layout))
-    # The digest of a kind is that of the digests of all chunks, behind their number.
+    # The digest of a kind covers the number of the chunks, and then their digests.
     top_prefix = b"\x5a" + struct.pack("<I", len(chunks))
     tops = {}
     for kind in kinds:

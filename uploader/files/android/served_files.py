@@ -75,9 +75,9 @@ _PROTECTION_CLASS = b"Lcom/pairip/"  # of the wrapper of automatic protection
 
 @dataclass(frozen=True)
 class Identity:
-    """What an APK or a bundle says it is. `module` is the one that an APK belongs to; `fused` are
-    all modules that were merged into it. `version_name` is empty where the manifest has none, or
-    takes it from a resource.
+    """What an APK or a bundle says it is. `module` is the one that an APK belongs to, `fused` are
+    all modules that were merged into it. `version_name` is empty if the manifest has none, or takes
+    it from a resource.
     """
 
     package: str
@@ -103,10 +103,11 @@ class Members:
         self.file = file
         self.archive = Archive(file, lambda name: not name.endswith("/"), MAX_MEMBERS)
         self.archive.check_unpacked_size()
-        if not all(map(has_utf8_name, self.archive.members.values())):
-            raise MalformedFile(
-                "may be read in several ways: the name of an entry is no UTF-8."
-            )
+        for member in self.archive.members.values():
+            if not has_utf8_name(member):
+                raise MalformedFile(
+                    "may be read in several ways: the name of an entry is no UTF-8."
+                )
         self._sha256: dict[str, bytes] = {}
         self._manifest: tuple[Element, frozenset[str]] | None = None
         self.protected_dex: set[str] = set()  # dex files with classes of the wrapper
@@ -156,11 +157,13 @@ class Members:
 
     def manifest(self) -> Element:
         """Return the manifest of an APK."""
-        return self._read_manifest()[0]
+        root, _ = self._read_manifest()
+        return root
 
     def manifest_names(self) -> frozenset[str]:
         """Return the names in the manifest of an APK."""
-        return self._read_manifest()[1]
+        _, names = self._read_manifest()
+        return names
 
     def _read_manifest(self) -> tuple[Element, frozenset[str]]:
         """Decode the manifest of an APK, once."""
@@ -168,9 +171,8 @@ class Members:
             if BUNDLE_CONFIG in self or MANIFEST not in self:
                 raise MalformedFile("is not an APK.", "Name the APKs themselves.")
             try:
-                events = compiled_xml.binary_events(
-                    self.archive.read(MANIFEST), named=True
-                )
+                data = self.archive.read(MANIFEST)
+                events = compiled_xml.binary_events(data, named=True)
                 self._manifest = compiled_xml.tree_and_vocabulary(events)
             except NotCompiledXml as error:
                 raise MalformedFile(f"has an {MANIFEST} that {error}.") from None
@@ -269,9 +271,8 @@ class Bundle:
                 "is not an Android App Bundle.",
                 "Name the bundle (.aab) that was built.",
             )
-        self.config: BundleConfig = read_bundle_config(
-            self.members.archive.read(BUNDLE_CONFIG)
-        )
+        config = self.members.archive.read(BUNDLE_CONFIG)
+        self.config: BundleConfig = read_bundle_config(config)
         self.modules: dict[str, Module] = {}
         self.tables = Tables() if tables is None else tables
         self._names: frozenset[str] = frozenset()
@@ -308,15 +309,17 @@ class Bundle:
         """Add an entry to a module, by the paths that it may have in an APK."""
         is_pack = is_asset_pack(module.manifest)
         asset = targeted_asset(path, folders, self.config, is_pack=is_pack)
+        paths_in_apk: set[str] = set()
         if asset is None:
-            places = set(_places(path))
+            paths_in_apk.update(_paths_in_apk(path))
         else:
             module.assets[name] = asset
-            places = {asset.split_path}
+            paths_in_apk.add(asset.split_path)
             if asset.whole_path is not None:
-                places.add(asset.whole_path)
-        for place in places:
-            module.entries.setdefault(place, []).append(name)
+                paths_in_apk.add(asset.whole_path)
+        for path_in_apk in paths_in_apk:
+            entries = module.entries.setdefault(path_in_apk, [])
+            entries.append(name)
 
     @property
     def base(self) -> Element:
@@ -328,11 +331,10 @@ class Bundle:
         return self._names
 
     def _manifest(self, name: str) -> Element:
-        """Decode the manifest of a module, and take note of its names."""
+        """Decode the manifest of a module, and note its names."""
         try:
-            events = compiled_xml.proto_events(
-                self.members.archive.read(name), named=True
-            )
+            data = self.members.archive.read(name)
+            events = compiled_xml.proto_events(data, named=True)
             root, names = compiled_xml.tree_and_vocabulary(events)
         except (NotCompiledXml, NotComparable) as error:
             raise MalformedFile(f"has a {name} that {error}.") from None
@@ -352,13 +354,13 @@ class Bundle:
                 self.tables.built[module] = table
             except UnreadableTable as error:
                 self.tables.built[module] = error
-        known = self.tables.built[module]
-        if isinstance(known, UnreadableTable):
-            raise known
-        return known
+        built = self.tables.built[module]
+        if isinstance(built, UnreadableTable):
+            raise built
+        return built
 
     def may_merge_into_base(self, module: Module) -> bool:
-        """Return whether a feature becomes a part of the base of devices that get splits
+        """Return whether a feature becomes part of the base for devices that get splits
         (bundletool, BundleModuleMerger).
         """
         manifest = module.manifest
@@ -372,8 +374,8 @@ class Bundle:
         return is_always_installed(manifest)
 
     def may_fuse(self, module: Module) -> bool:
-        """Return whether a module may be a part of an APK that is whole in itself (bundletool,
-        BuildApksManager). A module has to say so, and bundletool makes no such APK otherwise.
+        """Return whether a module may be part of a standalone APK (bundletool, BuildApksManager). A
+        module has to say so; otherwise bundletool makes no such APK.
         """
         if self.config.separate_features:
             return True
@@ -383,16 +385,13 @@ class Bundle:
 
     def profiles(self, name: str) -> list[str]:
         """Return the entries of the bundle's metadata that may become this profile of an APK."""
-        return [
-            f"{folder}{name}"
-            for folder in _PROFILE_METADATA
-            if f"{folder}{name}" in self.members
-        ]
+        paths = [f"{folder}{name}" for folder in _PROFILE_METADATA]
+        return [path for path in paths if path in self.members]
 
 
 def is_fused(module: Module) -> bool:
-    """Return whether a module says that it belongs into APKs that are whole in themselves
-    (bundletool, AndroidManifest.getIsModuleIncludedInFusing).
+    """Return whether a module says that it belongs in standalone APKs (bundletool,
+    AndroidManifest.getIsModuleIncludedInFusing).
     """
     fusing = _find(module.manifest, "fusing")
     if fusing is None:
@@ -405,12 +404,14 @@ def is_fused(module: Module) -> bool:
 def _find(manifest: Element, name: str) -> Element | None:
     """Return what a module says of its delivery under a name."""
     settings = manifest.find(f"{DISTRIBUTION}module")
-    return None if settings is None else settings.find(f"{DISTRIBUTION}{name}")
+    if settings is None:
+        return None
+    return settings.find(f"{DISTRIBUTION}{name}")
 
 
-def _places(path: str) -> Iterator[str]:
-    """Return where an APK has an entry of a module: nowhere for what describes the module
-    (bundletool, ApkSerializerHelper).
+def _paths_in_apk(path: str) -> Iterator[str]:
+    """Yield the path that an entry of a module has in an APK; none for what only describes the
+    module (bundletool, ApkSerializerHelper).
     """
     folder, _, rest = path.partition("/")
     if path == BUILT_TABLE:
@@ -432,21 +433,21 @@ def identity_of(manifest: Element) -> Identity:
     split = attributes.get("split", "").removeprefix("text:")[:200]
     listed = served_manifest.metadata(manifest, FUSED_MODULES)[:2000]
     fused = tuple(name for name in listed.split(",") if name)
-    kind: Kind
+    module = "base"
     if split:
         kind, module = _kind_of_split(split, attributes.get("configForSplit"))
     else:
-        kind, module = _kind_of_main(manifest, fused), "base"
+        kind = _kind_of_main(manifest, fused)
     return Identity(
         package,
-        high << 32 | low,
-        kind,
-        split,
-        module,
-        fused,
-        served_manifest.min_sdk(manifest),
-        bool(_required_types(manifest)) or _requires_splits(manifest),
-        _version_name(manifest),
+        version_code=high << 32 | low,
+        kind=kind,
+        split=split,
+        module=module,
+        fused=fused,
+        min_sdk=served_manifest.min_sdk(manifest),
+        splits_required=bool(_required_types(manifest)) or _requires_splits(manifest),
+        version_name=_version_name(manifest),
     )
 
 
@@ -459,19 +460,19 @@ def _version_name(manifest: Element) -> str:
 
 
 def _kind_of_main(manifest: Element, fused: tuple[str, ...]) -> Kind:
-    """Return what an APK without a split name is, which was made of these modules, as it says.
+    """Return what an APK without a split name is. `fused` are the modules that it says it was made
+    of.
 
-    bundletool notes the modules of every APK that is whole, and those of a base with splits only
-    where there are others than the base (ModuleSplitsToShardMerger, BundleModuleMerger).
+    bundletool notes the modules of every standalone APK. It notes those of a base with splits only
+    if there are others than the base (ModuleSplitsToShardMerger, BundleModuleMerger).
     """
+    if not fused:
+        return "base"
     if set(fused) == {"base"}:
         return "standalone"
-    needs_splits = REQUIRED_SPLIT_TYPES in manifest.attributes or _requires_splits(
-        manifest
-    )
-    if fused and not needs_splits:
-        return "standalone"
-    return "base"
+    if REQUIRED_SPLIT_TYPES in manifest.attributes or _requires_splits(manifest):
+        return "base"
+    return "standalone"
 
 
 def _required_types(manifest: Element) -> str:
@@ -479,7 +480,7 @@ def _required_types(manifest: Element) -> str:
 
 
 def _requires_splits(manifest: Element) -> bool:
-    """Return whether an APK says in <meta-data> that it can be installed with its splits alone."""
+    """Return whether an APK says in <meta-data> that it can only be installed with its splits."""
     return served_manifest.metadata(manifest, SPLITS_REQUIRED) == YES
 
 
@@ -491,7 +492,8 @@ def _kind_of_split(split: str, owner: str | None) -> tuple[Kind, str]:
         return "feature", split
     module = (owner or "").removeprefix("text:")
     if not module:
-        module = split.rpartition("config.")[0].rstrip(".")
+        before, _, _ = split.rpartition("config.")
+        module = before.rstrip(".")
     return "configuration", module or "base"
 
 
