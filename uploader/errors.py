@@ -50,7 +50,7 @@ class UploaderError(Exception):
     unanswered = False  # only an `Interrupted` is ever that
     session_kept = False
     commit_in_doubt = False
-    # what happened in particular, where one sentence can't hold it: each a line
+    # what happened in detail, one line each, if one sentence can't say it
     details: tuple[str, ...] = ()
     what: str
     cause: str

@@ -37,7 +37,7 @@ TOO_FAST = (
     "A quota is used up for the moment: Google counts requests, by minute or by user."
 )
 HINT = "Run again later."
-# Cause and hint where it is known why there is no way to the service, by the code of a broken
+# Cause and hint if it is known why the service can't be reached, by the code of a broken
 # connection.
 ADVICE: Final[Mapping[str, tuple[str, str]]] = {
     entry.code: (entry.texts["cause"], entry.texts["hint"])

@@ -93,7 +93,7 @@ class Run:
                 cause="This is a bug in the uploader, not in your inputs.",
                 hint="Run again with RUNNER_DEBUG=1 for the details, and report them.",
             )
-            if self._inputs.platform.debug:  # where it is asked for, redacted
+            if self._inputs.platform.debug:  # if it is asked for, redacted
                 self._reporter.info("".join(traceback.format_exception(error)))
         return self._report()
 

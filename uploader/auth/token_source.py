@@ -155,7 +155,7 @@ def _wrong_certificate(
     if path is None:
         name, path = _default_configuration(platform)
     if isinstance(path, str):
-        # as google-auth does, and without an error where there is no home
+        # as google-auth does, and without an error if there is no home
         path = os.path.expanduser(path)  # noqa: PTH111  # Path.expanduser raises there
     complaints = list(_wrong_file(name, path, access))
     if complaints:

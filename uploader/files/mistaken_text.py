@@ -39,7 +39,7 @@ _EMPTY_VALUES: Final = (
     "[]",
     "{}",
 )
-# what JavaScript makes of an object where a text belongs
+# what JavaScript makes of an object in place of a text
 _OBJECT: Final = "[object Object]"
 
 

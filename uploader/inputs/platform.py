@@ -33,7 +33,7 @@ GOOGLE_AUTH = (
     "GOOGLE_API_CERTIFICATE_CONFIG",
     "NO_GCE_CHECK",
 )
-# Looks up a variable: its trimmed text, empty where there is none.
+# Looks up a variable: its trimmed text, empty if there is none.
 _Get: TypeAlias = Callable[[str], str]
 # proc(5): another one after each boot; containers share it
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")

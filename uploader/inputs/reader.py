@@ -100,9 +100,9 @@ class Place(NamedTuple):
     text: str
 
 
-# By the name of an input, where it has a value; the first one counts.
+# The places where each input has a value, by its name; the first one counts.
 Given = Mapping[str, Sequence[Place]]
-# By the name of an input, the first place where it says nothing, if that is a mistake.
+# The first place where an input is empty, by its name, if that is a mistake.
 Emptied = Mapping[str, Place]
 
 
@@ -156,10 +156,9 @@ class Sources:
 
     def texts_by_place(self) -> dict[str, str]:
         """Return every text by the name that its place has in messages."""
-        texts = {
-            f"{name} in {self.file_name}": line.text
-            for name, line in self.lines.items()
-        }
+        texts = {}
+        for name, line in self.lines.items():
+            texts[f"{name} in {self.file_name}"] = line.text
         texts.update(self.environment)
         texts.update(self.options)
         return texts
@@ -411,19 +410,17 @@ def _refuse_emptied(
         says_nothing = "is empty"
         if text in parsers.NO_VALUE:
             says_nothing = f"is `{text}`, which says nothing"
-        if given[spec.name]:
-            other = given[spec.name][0]
-            consequence = f" in {place.name}, which takes precedence over {other.name}"
-        else:
-            consequence = f", so {rule.effect}"
+        consequence = f", so {rule.effect}"
+        places = given[spec.name]
+        if places:
+            other = places[0].name
+            consequence = f" in {place.name}, which takes precedence over {other}"
         accepted = f"{rule.accepted}."
         if kind == "github" and target not in rule.required_by:
-            accepted += (
-                f" For an expression without a value: `${{{{ … || '{rule.word}' }}}}`."
-            )
-        problems.add(
-            spec.name, f"{says_nothing}{consequence}. {WHY_EMPTY[kind]}", accepted
-        )
+            expression = f"`${{{{ … || '{rule.word}' }}}}`"
+            accepted += f" For an expression without a value: {expression}."
+        what = f"{says_nothing}{consequence}. {WHY_EMPTY[kind]}"
+        problems.add(spec.name, what, accepted)
 
 
 def _names(given: Given, emptied: Emptied, argv: Sequence[str]) -> Mapping[str, str]:
@@ -481,7 +478,11 @@ def _parse_values(
         except InvalidValue as invalid:
             is_public = not spec.secret and not _holds_any(used.text, secrets)
             problem = _problem_of(
-                spec, used.text, invalid, platform.kind, is_public=is_public
+                spec,
+                used.text,
+                invalid,
+                platform.kind,
+                is_public=is_public,
             )
             problems.extend([problem])
             # A wrong key for the state is a secret all the same, to be masked.
@@ -514,12 +515,11 @@ def _problem_of(
 ) -> Problem:
     """Return the problem with a value that its parser refuses. Only a public one is shown."""
     is_unexpanded = invalid.reason == NOT_EXPANDED
+    accepted = ""
     if is_unexpanded:
         accepted = EXPANDED[kind]
     elif invalid.accepted:
         accepted = f"{invalid.accepted}."
-    else:
-        accepted = ""
     shown = "The value"
     # No credential looks like a reference to a variable, but a `state-key` may.
     if is_public or (is_unexpanded and spec is not STATE_KEY):
@@ -576,13 +576,11 @@ def _tell_other_tool(name: Name, plain: str, alone: bool, problems: Problems) ->
     if answer is None:
         return
     if alone:
-        problems.add(
-            name.line or name.text, f"is another tool's variable. {answer.advice}"
-        )
-    else:
-        problems.warn(
-            f"{name.text} is another tool's variable and is ignored. {answer.advice}"
-        )
+        what = f"is another tool's variable. {answer.advice}"
+        problems.add(name.line or name.text, what)
+        return
+    what = f"{name.text} is another tool's variable and is ignored."
+    problems.warn(f"{what} {answer.advice}")
 
 
 def _check_unknown(name: Name, kind: Kind, problems: Problems) -> None:
@@ -606,7 +604,8 @@ def _check_unknown(name: Name, kind: Kind, problems: Problems) -> None:
     else:
         return
     if problem:
-        problems.extend([replace(problem, name=name.line or problem.name)])
+        place = name.line or problem.name
+        problems.extend([replace(problem, name=place)])
         return
     # Under GitHub every `INPUT_` variable is an input of this step.
     surely_ours = prefix == "UPLOADER" or (of_action and kind == "github")

@@ -111,7 +111,7 @@ def finished(move: Move, response: Response, media: Media) -> Event:
     if media.is_resource(response):
         return Completed(response)
     # The resource may have been lost on the way (a proxy, an early end): the offset query returns
-    # it again. Where the query itself is answered so, it is asked again after a wait.
+    # it again. If the query itself is answered so, it is asked again after a wait.
     why = "the answer to the finished upload is not the resource"
     return OffsetUnknown(why, response, server_ok=not isinstance(move, QueryOffset))
 

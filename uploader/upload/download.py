@@ -102,7 +102,7 @@ class _Reception:
     def _start_over(self, stated: Iterable[str] = ()) -> None:
         """Forget what has come; digests of the algorithms `stated` are computed beside SHA-256."""
         self.offset = 0
-        # the size of the file, where the server has told it
+        # the size of the file, if the server has stated it
         self._total: int | None = None
         self._etag = ""
         self._digests = {name: new_digest(name) for name in ("sha256", *stated)}

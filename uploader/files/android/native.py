@@ -284,7 +284,7 @@ def _new_file(temp: Path) -> tuple[IO[bytes], Path]:
     opened = Path(f"/proc/self/fd/{descriptor}")
     if opened.exists():
         path.unlink()
-        with suppress(OSError):  # where it is somebody else's folder, or holds more
+        with suppress(OSError):  # if it is somebody else's folder, or has other files
             temp.rmdir()
         path = opened
     return open(descriptor, "w+b"), path

@@ -400,7 +400,7 @@ def _whatsnew(folder: LocalizedFolder) -> Files:
     for entry in others.copy():
         if _check_near_miss(folder, entry):
             others.remove(entry)
-    # Where nothing is named like this, the folder has another layout.
+    # If nothing is named like this, the folder has another layout.
     if notes:
         for entry in others:
             folder.warn(entry, "is not used: it is not named whatsnew-<language>.")

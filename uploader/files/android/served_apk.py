@@ -61,7 +61,7 @@ PROTECTION_LIBRARY = re.compile(r"lib/[^/]+/libpairip\w*\.so")
 # the code that it has taken out of the app's, by names such as `PAvdaIa2xHwL2BZt`
 PROTECTION_STORE = re.compile(r"assets/[A-Za-z0-9]{16}")
 _NUMBERED_DEX = re.compile(r"classes([2-9]|[1-9][0-9]{1,4})\.dex")
-# What bundletool puts behind `config.`, and a number where the name is taken
+# What bundletool puts behind `config.`, and a number if the name is taken
 # (ModuleSplit.getSuffix, SuffixManager).
 _CONFIGURATION = re.compile(
     r"(?P<devices>"

@@ -108,7 +108,7 @@ def _signing_certificate(der: bytes) -> SigningCertificate:
     with suppress(*_UNREADABLE):
         subject = x509.load_der_x509_certificate(der).subject
         names = subject.get_attributes_for_oid(NameOID.COMMON_NAME)
-        # Android's build tools make a key of this name where they are given none.
+        # Android's build tools make a key of this name if they are given none.
         if any(name.value == "Android Debug" for name in names):
             debug = (
                 "the debug certificate of Android's build tools "
