@@ -138,8 +138,9 @@ class Discovery:
     """The methods of one document."""
 
     def __init__(self, document: dict[str, Any]) -> None:
-        self._document = document
         self.schemas = SchemaChecker(document["schemas"])
+        paths = [one["path"].partition("/") for one in _descriptions(document)]
+        self._roots = {root for root, slash, _ in paths if slash}
         self._methods = [
             each
             for one in _descriptions(document)
@@ -154,10 +155,7 @@ class Discovery:
     def serves(self, path: str) -> bool:
         """Whether paths of this kind belong to the document's API."""
         bare = re.sub(r"^(/resumable)?(/upload)?/", "", path)
-        return any(
-            one["path"].startswith(bare.partition("/")[0] + "/")
-            for one in _descriptions(self._document)
-        )
+        return bare.partition("/")[0] in self._roots
 
     def refusals(self, request: LoggedRequest) -> list[str]:
         """What Google would refuse of a request; empty when it is as the document says."""

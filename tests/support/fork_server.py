@@ -20,6 +20,7 @@ import json
 import os
 import pkgutil
 import runpy
+import select
 import signal
 import socket
 import struct
@@ -260,47 +261,61 @@ def load() -> None:
 
 
 def serve(requests: socket.socket) -> Mapping[str, Any]:
-    """Fork for each request.
+    """Fork for each request, and tell the tests how each run ends.
 
     Returns in the new processes alone, where the program is to begin, with what was asked for.
     """
+    runs: dict[
+        int, socket.socket
+    ] = {}  # by process id: where the tests wait for the end
+    ended, waker = socket.socketpair()
+    waker.setblocking(False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)  # the byte that Python writes is all
+    signal.set_wakeup_fd(waker.fileno(), warn_on_full_buffer=False)
     while True:
         try:
-            message, descriptors, _, _ = socket.recv_fds(requests, 16, 4)
+            ready, _, _ = select.select([requests, ended], [], [])
         except KeyboardInterrupt:
             os._exit(0)
-        if not message:
-            os._exit(0)
-        if os.fork() == 0:
-            requests.close()
-            return become_run(socket.socket(fileno=descriptors[0]), descriptors[1:])
-        for descriptor in descriptors:
-            os.close(descriptor)
-        with suppress(ChildProcessError):
-            while os.waitpid(-1, os.WNOHANG)[0]:
-                pass
+        if ended in ready:
+            ended.recv(4096)
+            tell_ends(runs)
+        if requests in ready:
+            message, descriptors, _, _ = socket.recv_fds(requests, 16, 4)
+            if not message:
+                os._exit(0)
+            tests, streams = socket.socket(fileno=descriptors[0]), descriptors[1:]
+            details = receive_details(tests)
+            pid = os.fork()
+            if pid == 0:
+                signal.set_wakeup_fd(-1)
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                for inherited in (requests, ended, waker, tests, *runs.values()):
+                    inherited.close()
+                set_up(details, streams)
+                return details
+            for stream in streams:
+                os.close(stream)
+            runs[pid] = tests
+            tests.sendall(NUMBER.pack(pid))
 
 
-def become_run(tests: socket.socket, streams: Sequence[int]) -> Mapping[str, Any]:
-    """Fork once more: the new process becomes the run, this one tells the tests how it ends.
-
-    Returns in the new process, with what was asked for.
-    """
+def receive_details(tests: socket.socket) -> Mapping[str, Any]:
+    """Return what is asked for."""
     (size,) = NUMBER.unpack(tests.recv(NUMBER.size, socket.MSG_WAITALL))
     details: Mapping[str, Any] = json.loads(tests.recv(size, socket.MSG_WAITALL))
-    pid = os.fork()
-    if pid:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        for stream in streams:
-            os.close(stream)
-        tests.sendall(NUMBER.pack(pid))
-        _, status = os.waitpid(pid, 0)
-        with suppress(BrokenPipeError):  # the test may have ended before
-            tests.sendall(NUMBER.pack(status))
-        os._exit(0)
-    tests.close()
-    set_up(details, streams)
     return details
+
+
+def tell_ends(runs: dict[int, socket.socket]) -> None:
+    """Send the status of each run that is over to the tests that wait for it."""
+    with suppress(ChildProcessError):
+        while True:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+            if pid == 0:
+                return
+            with runs.pop(pid) as tests, suppress(BrokenPipeError):
+                tests.sendall(NUMBER.pack(status))  # unless the test has ended before
 
 
 def set_up(details: Mapping[str, Any], streams: Sequence[int]) -> None:

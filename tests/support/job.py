@@ -43,7 +43,7 @@ class Ended:
     outputs: dict[str, str]
     summary: str
     results: list[dict[str, Any]]
-    peak: int  # bytes of resident memory
+    peak: int  # bytes of resident memory of a fresh run, else 0
 
     @property
     def last_line(self) -> str:
@@ -238,7 +238,8 @@ class Running:
         log, peak = b"", 0
         for line in self.child.stdout:
             log += line
-            peak = max(peak, self._high_water())
+            if self.job.fresh:
+                peak = max(peak, self._high_water())
         self.child.stdout.close()
         code = self.child.wait()
         results = self.job.workspace / "uploader-results.json"
