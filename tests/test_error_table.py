@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -28,10 +28,18 @@ JOINTS = re.compile(
 )
 
 
-def nodes() -> Iterator[ast.AST]:
-    """Everything in the source of the program."""
+@cache
+def program() -> tuple[list[ast.Call], list[ast.Constant]]:
+    """Every call and every constant in the source of the program."""
+    calls: list[ast.Call] = []
+    constants: list[ast.Constant] = []
     for path in sorted((ROOT / "uploader").rglob("*.py")):
-        yield from ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call):
+                calls.append(node)
+            elif isinstance(node, ast.Constant):
+                constants.append(node)
+    return calls, constants
 
 
 def texts_in(nodes: Iterable[ast.AST]) -> list[str]:
@@ -43,7 +51,8 @@ def texts_in(nodes: Iterable[ast.AST]) -> list[str]:
 @cache
 def program_texts() -> str:
     """Every text of the program, a line each."""
-    return "\n".join(texts_in(nodes()))
+    _, constants = program()
+    return "\n".join(texts_in(constants))
 
 
 @cache
@@ -54,9 +63,8 @@ def raised() -> list[tuple[str, int, str]]:
     What is no kind of error adds to the mistakes in the inputs.
     """
     found = []
-    for node in nodes():
-        if not isinstance(node, ast.Call):
-            continue
+    calls, _ = program()
+    for node in calls:
         kind = KINDS.get(ast.unparse(node.func))
         keywords = {keyword.arg: keyword.value for keyword in node.keywords}
         code = keywords.get("code", ast.Constant(kind.code) if kind else None)
