@@ -253,9 +253,9 @@ def test_hostile_text_costs_linear_time(unit: str) -> None:
     each part once.
     """
     redactor = Redactor([KEY, "a" * 40])
-    began = time.perf_counter()
+    began = time.thread_time()
     shown = redactor.one_line(unit * (10_000_000 // len(unit)))
-    assert time.perf_counter() - began < 1
+    assert time.thread_time() - began < 1
     assert len(shown) < 10 * LIMIT
 
 

@@ -335,7 +335,7 @@ def test_a_slow_reader_is_no_stall(transport: HttpClient) -> None:
         )
 
 
-@pytest.mark.parametrize("dripping", [0, 100])
+@pytest.mark.parametrize("dripping", [0, 400])
 def test_a_server_that_never_shakes_hands_is_given_up(
     certificate: Path, monkeypatch: pytest.MonkeyPatch, dripping: int
 ) -> None:
@@ -358,9 +358,9 @@ def test_a_server_that_never_shakes_hands_is_given_up(
             put(url.replace("http:", "https:")),
             (),
             "",
-            Timeouts(connect=0.3, stall=9, response=9),
+            Timeouts(connect=0.3, stall=30, response=30),
         )
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 10
 
 
 def test_an_answer_whose_tls_ends_too_early_is_none(context: ssl.SSLContext) -> None:
@@ -552,14 +552,14 @@ def test_a_token_endpoint_that_drips_has_an_end_too(drip: bytes) -> None:
     def serve(connection: socket.socket) -> None:
         read_request(connection)
         connection.sendall(drip)
-        for _ in range(60):
+        for _ in range(400):
             time.sleep(0.05)
             connection.sendall(b"x")
 
     began = time.monotonic()
     with serving(serve) as url, pytest.raises(Unavailable):
         token_request(url)(url, method="POST", body=b"grant_type=x", timeout=0.5)
-    assert time.monotonic() - began < 1.5
+    assert time.monotonic() - began < 10
 
 
 # --- interim responses (1xx) ----------------------------------------------------------------------
@@ -601,7 +601,7 @@ def test_interim_answers_without_end_are_no_answer(
         HttpClient().send(
             put(url, size), blocks(size), "", Timeouts(connect=5, stall=1, response=3)
         )
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 10
 
 
 def test_a_login_reads_over_100_continue_too() -> None:

@@ -423,10 +423,10 @@ def test_abort_reaches_a_connection_that_waits_for_its_tunnel(
     def serve(connection: socket.socket) -> None:
         read_head(connection)
         asked.set()
-        over.wait(8)
+        over.wait(20)
 
     def abort() -> None:
-        asked.wait(8)
+        asked.wait(20)
         time.sleep(0.2)
         client.abort()
 
@@ -441,7 +441,7 @@ def test_abort_reaches_a_connection_that_waits_for_its_tunnel(
             send(
                 "https://upload.example",
                 0,
-                Timeouts(connect=8, stall=8, response=8),
+                Timeouts(connect=20, stall=20, response=20),
                 client,
             )
         took = time.monotonic() - began
@@ -449,7 +449,7 @@ def test_abort_reaches_a_connection_that_waits_for_its_tunnel(
         aborting.join()
     assert asked.is_set()
     assert broke.value.sent_whole is False
-    assert took < 3
+    assert took < 10
 
 
 @pytest.mark.parametrize("proxy", ["", "http", "https"])
@@ -467,10 +467,10 @@ def test_abort_reaches_a_tls_handshake(
             connection.sendall(b"HTTP/1.1 200 Connected\r\n\r\n")
         connection.recv(MIB)
         asked.set()
-        over.wait(8)
+        over.wait(20)
 
     def abort() -> None:
-        asked.wait(8)
+        asked.wait(20)
         time.sleep(0.2)
         client.abort()
 
@@ -485,13 +485,13 @@ def test_abort_reaches_a_tls_handshake(
         aborting.start()
         began = time.monotonic()
         with pytest.raises(TransportError) as broke:
-            send(target, 0, PATIENT, client)
+            send(target, 0, Timeouts(connect=20, stall=20, response=20), client)
         took = time.monotonic() - began
         over.set()
         aborting.join()
     assert asked.is_set()
     assert broke.value.sent_whole is False
-    assert took < 3
+    assert took < 10
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
@@ -505,7 +505,7 @@ def test_a_proxy_that_drips_its_answer_is_given_up_in_time(
     def serve(connection: socket.socket) -> None:
         read_head(connection)
         connection.sendall(b"HTTP/1.1 200 Connected\r\nX-Slow: ")
-        for _ in range(80):
+        for _ in range(400):
             time.sleep(0.05)
             connection.sendall(b"x")
 
@@ -518,10 +518,12 @@ def test_a_proxy_that_drips_its_answer_is_given_up_in_time(
             TransportError, match="not made within the time limit"
         ) as broke:
             send(
-                "https://upload.example", 0, Timeouts(connect=0.5, stall=8, response=8)
+                "https://upload.example",
+                0,
+                Timeouts(connect=0.5, stall=30, response=30),
             )
     assert broke.value.sent_whole is False
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 10
 
 
 @pytest.mark.parametrize(
@@ -578,7 +580,7 @@ def test_nothing_more_is_read_of_an_answer_that_is_given_up(way: Way) -> None:
         with pytest.raises(TransportError):
             client.send(request, [], "", replace(PATIENT, max_size=1 << 40))
         assert full.is_set()
-        assert ended.wait(3)
+        assert ended.wait(10)
     assert len(blocks) == 1
 
 

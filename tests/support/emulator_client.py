@@ -174,7 +174,7 @@ def wait_until(true: Callable[[], bool]) -> None:
     """Returns as soon as something is true; what a server does with a broken connection has no
     answer to wait for.
     """
-    end = time.monotonic() + 5
+    end = time.monotonic() + 20
     while not true():
         assert time.monotonic() < end, "it never came true"
 

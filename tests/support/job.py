@@ -212,7 +212,7 @@ class Running:
     child: subprocess.Popen[bytes] | ForkedRun
 
     def when(
-        self, true: Callable[[dict[str, Any]], bool], seconds: float = 20.0
+        self, true: Callable[[dict[str, Any]], bool], seconds: float = 60.0
     ) -> Running:
         """Waits until the emulator's state is as wanted."""
         limit = time.monotonic() + seconds
