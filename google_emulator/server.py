@@ -79,6 +79,11 @@ class Server(socketserver.ThreadingTCPServer):
         """The port that the system gave."""
         return int(self.server_address[1])
 
+    @property
+    def is_stopping(self) -> bool:
+        """Whether the server was told to stop."""
+        return self._stopping.is_set()
+
     @contextlib.contextmanager
     def opened(self, connection: socket.socket) -> Iterator[None]:
         """Remembers a connection for as long as it is served, so that the end of the server ends
@@ -186,7 +191,8 @@ class Connection(socketserver.StreamRequestHandler):
         except (Interrupted, Disconnected):
             raise
         except Exception:  # noqa: BLE001 - whatever it is, the client gets an answer
-            traceback.print_exc(file=sys.stderr)
+            if not self.server.is_stopping:  # else what was uploaded may be gone already
+                traceback.print_exc(file=sys.stderr)
             return ApiError(500, "Internal error encountered.").response()
 
     def _refuse(self, error: ApiError) -> bool:
