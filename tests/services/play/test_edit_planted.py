@@ -75,7 +75,7 @@ LATE = Planted(
 )
 DENIED = Planted(
     "edit_lifecycle",
-    "return error.status in (404, 410) and find(error) is OTHER",
+    "return _is_not_found(error) and find(error) is OTHER",
     "return False",
     "own edit that tells its commit",
     "what is live is said not to be committed",

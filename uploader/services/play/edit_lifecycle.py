@@ -28,14 +28,14 @@ What the journal keeps of an edit of our own (`ReleaseEdit.remember`) lets a lat
 
 - Changes and commits are written down before they are sent. The record of a killed run may claim
   too much, never too little.
-- A later run continues in the edit only if it asks for all that was changed there. Some changes it
-  would only add to: of those (the store listing, testers) the purpose has a digest of what was
-  wished, which has to be the same. A track is written again unless it was written just so.
+- A later run continues in the edit only if it asks for all that was changed there. It would only
+  add to some changes (the store listing, testers): their purpose has a digest of what was wished,
+  which has to be the same. A track is written again unless it was written exactly like that.
 - Other bytes under a version code that only our own edit has can't be replaced: that edit is
   deleted.
 - A promotion stays with the versions that it was begun with: in the same run, in the same edit, and
   while a commit of it is in doubt.
-- A job without files changes the release that it was begun with, and no other. Where a person or
+- A job without files changes the release that it was begun with, and no other. If a person or
   another job has changed that release since, it is refused.
 
 Weak spots:
@@ -170,7 +170,7 @@ Position = tuple[Stage, CommitKnowledge]
 class _Rule:
     """What some events lead to in one stage, if one of `commits` is known of the commit before.
 
-    `commit` is what is known after it; None where that stays as it is.
+    `commit` is what is known of it afterwards; None if that stays the same.
     """
 
     commits: tuple[CommitKnowledge, ...]
@@ -246,7 +246,7 @@ _RULES: Mapping[Stage, tuple[_Rule, ...]] = {
 
 
 def _transitions() -> dict[tuple[Position, Event], Position]:
-    """Return the rules with a row for each position and event."""
+    """Return what follows each position and event, as the rules have it."""
     transitions = {}
     for stage, rules in _RULES.items():
         for rule in rules:
@@ -273,10 +273,10 @@ do it again.
 
 @dataclass(frozen=True)
 class EditState:
-    """One edit as it stands. Frozen: `after(event)` gives the next one.
+    """What is known of one edit at one moment; `after(event)` gives the next state.
 
-    An `own` one was opened for the job, by this run or an earlier one: it may be kept, resumed,
-    deleted and replaced.
+    An edit of our `own` was opened for the job, by this run or an earlier one: it may be kept,
+    resumed, deleted and replaced.
     """
 
     own: bool = True
@@ -296,7 +296,7 @@ class EditState:
     @property
     def shows_earlier_commit(self) -> bool:
         """Whether it took the place of an edit whose commit may have happened: what is live shows
-        that.
+        whether it did.
         """
         return self.stage is Stage.CLEAN and self.commit is CommitKnowledge.UNKNOWN
 
@@ -310,6 +310,11 @@ class EditState:
             or self.stage is Stage.COMMITTING
         )
 
+    @property
+    def may_be_live(self) -> bool:
+        """Whether the changes in the record were committed, or may have been."""
+        return self.commit in (CommitKnowledge.UNKNOWN, CommitKnowledge.HAPPENED)
+
     def allows(self, event: Event) -> bool:
         """Whether the event may come now."""
         if event in NEVER_SHARED and not self.own:
@@ -317,7 +322,7 @@ class EditState:
         return ((self.stage, self.commit), event) in TRANSITIONS
 
     def after(self, event: Event) -> EditState:
-        """Return the edit after an event. Raises LookupError for one that can't come now."""
+        """Return the state after an event. Raises LookupError for one that can't come now."""
         if not self.allows(event):
             raise LookupError(f"{event.name} can't happen to {self}")
         stage, commit = TRANSITIONS[(self.stage, self.commit), event]
@@ -336,7 +341,7 @@ class EditRecord:
     - `wrote`: what was sent to these tracks.
     - `wish`: the digest of what was wished there (`ReleaseJob.wish`).
     - `by_hand`: whether the last commit leaves it to people to send the changes for review; None
-      where that is not known.
+      if that is not known.
     """
 
     changes: dict[str, str] = field(default_factory=dict)
@@ -366,8 +371,8 @@ class PreviousEdit:
 
     - `shared_id`: its id, if it is a shared one. The present one only shows whether its commit
       happened.
-    - `overtaken`: others closed it with changes of the job in it. They were certainly not
-      committed, unless it was the job's commit that found the edit closed.
+    - `overtaken`: others closed it while it held changes of the job. These were not committed for
+      certain, unless it was the job's own commit that found the edit closed.
     - `surely_committed`: it has told that it is committed.
     """
 
@@ -412,15 +417,17 @@ class ReleaseEdit:
 
     @property
     def uncommitted(self) -> Collection[str]:
-        """The purposes for which something in this very edit was changed."""
-        if self.state.commit in (CommitKnowledge.UNKNOWN, CommitKnowledge.HAPPENED):
+        """The purposes for which this very edit holds a change; none while the record is about
+        changes that may be live.
+        """
+        if self.state.may_be_live:
             return ()
         return self.changes.keys()
 
     @property
     def may_be_resumed(self) -> bool:
-        """Whether the edit comes into the journal. One that `existing-edit-id` names does not, nor
-        does its replacement.
+        """Whether the journal keeps the edit: not one that `existing-edit-id` names, nor the one
+        that takes its place.
         """
         return self.state.own and not self.previous.shared_id
 
@@ -429,9 +436,10 @@ class ReleaseEdit:
         self.state = self.state.after(event)
 
     def is_new(self, track: str) -> bool:
-        """Whether the app gets the track by this edit."""
-        created = self.job.new_track_purpose(track) in self.uncommitted
-        return created or track in self.missing
+        """Return whether this edit creates the track."""
+        if track in self.missing:
+            return True
+        return self.job.new_track_purpose(track) in self.uncommitted
 
     def base(self, track: str, now: Releases) -> Releases:
         """Return what the track held before this very edit was touched; `now` is what it holds."""
@@ -440,10 +448,10 @@ class ReleaseEdit:
         return self.record.before.get(track, now)
 
     def wrote_otherwise(self, track: str, after: Releases) -> bool:
-        """Whether this edit may hold something on the track that is not asked for any more.
+        """Return whether this edit may hold something on the track that is not asked for any more.
 
         Google Play's list does not show it, since Google Play adds to releases by itself (countries
-        for example). A record of an earlier version does not say what was written.
+        for example). A record of an earlier version of this program does not say what was written.
         """
         if self.job.track_purpose(track) not in self.uncommitted:
             return False
@@ -473,7 +481,7 @@ class ReleaseEdit:
         self.record = EditRecord()
 
     def changing(self, purpose: str) -> None:
-        """Write a change to the journal before it is made."""
+        """Write to the journal that something is about to change."""
         with self._lock:
             if self._note_change(purpose):
                 self.remember()
@@ -488,7 +496,7 @@ class ReleaseEdit:
             self.remember()
 
     def _note_change(self, purpose: str) -> bool:
-        """Note that something is about to change, and return whether that is new."""
+        """Note that something is about to change, and return whether the journal lacks it."""
         before = self.state
         self.apply(Event.CHANGE)
         if before.commit is CommitKnowledge.HAPPENED:
@@ -505,10 +513,10 @@ class ReleaseEdit:
         self._tell_missing(self.uncommitted)
 
     def _tell_missing(self, purposes: Iterable[str]) -> None:
-        """Set the output `committed` where what these purposes changed was seen not to be live.
+        """Set the output `committed` to false, since what these purposes change is not live.
 
-        A commit that may still arrive leaves it open, and Google Play does not tell whether
-        supplementary files are live.
+        While a commit may still arrive, it is set to empty. It stays as it is if the purposes are
+        all about supplementary files: Google Play does not tell whether these are live.
         """
         if not _any_shown(purposes):
             return
@@ -518,9 +526,9 @@ class ReleaseEdit:
             self.tell_committed(False)
 
     def tell_committed(self, committed: bool | None) -> None:
-        """Set the output `committed`, empty for None: nobody knows.
+        """Set the output `committed`; None, if nobody knows, makes it empty.
 
-        It is always false in a run that publishes nothing.
+        In a run that publishes nothing it is always false.
         """
         if not self.job.commits:
             committed = False
@@ -540,7 +548,7 @@ class ReleaseEdit:
             self.remember()
 
     def remember(self) -> None:
-        """Write to the journal where the next run of the job can continue."""
+        """Write to the journal what the next run of the job needs to continue in the edit."""
         if not self.may_be_resumed:
             return
         record: dict[str, object] = {
@@ -554,15 +562,14 @@ class ReleaseEdit:
             "by_hand": self.record.by_hand,
         }
         if self.begun.releases:
-            begun = {
-                track: release.to_json()
-                for track, release in self.begun.releases.items()
-            }
+            begun = {}
+            for track, release in self.begun.releases.items():
+                begun[track] = release.to_json()
             record["begun"] = {"wish": self.job.wish, "releases": begun}
         if self.job.replace_rollout:
-            rollouts = {
-                track: sorted(codes) for track, codes in self.begun.rollouts.items()
-            }
+            rollouts = {}
+            for track, codes in self.begun.rollouts.items():
+                rollouts[track] = sorted(codes)
             record["rollouts"] = {"wish": self.job.wish, "version codes": rollouts}
         if self.previous.surely_committed:
             record["surely committed"] = True
@@ -583,7 +590,7 @@ class ReleaseEdit:
 
 
 def is_shown(purpose: str) -> bool:
-    """Whether Google Play lists what is changed for a purpose.
+    """Return whether Google Play lists what is changed for a purpose.
 
     It lists everything but the files that go with an artifact.
     """
@@ -592,11 +599,12 @@ def is_shown(purpose: str) -> bool:
 
 
 def _any_shown(purposes: Iterable[str]) -> bool:
+    """Return whether Google Play lists what is changed for any of the purposes."""
     return any(map(is_shown, purposes))
 
 
 def recalled(job: ReleaseJob, context: Context) -> ReleaseEdit | None:
-    """Return the edit that the journal holds, None where it holds none that can be read."""
+    """Return the edit that the journal holds, None if it holds none that can be read."""
     try:
         record = json.loads(context.recall(job.memory) or "{}")
         return ReleaseEdit(
@@ -660,10 +668,10 @@ def _rollouts(job: ReleaseJob, record: Mapping[str, Any]) -> dict[str, frozenset
     begun = record.get("rollouts", {})
     if begun.get("wish") != job.wish:
         return {}
-    return {
-        str(track): frozenset(map(str, codes))
-        for track, codes in begun["version codes"].items()
-    }
+    by_track = {}
+    for track, codes in begun["version codes"].items():
+        by_track[str(track)] = frozenset(map(str, codes))
+    return by_track
 
 
 def _recalled_state(record: Mapping[str, Any]) -> EditState:
@@ -675,9 +683,10 @@ def _recalled_state(record: Mapping[str, Any]) -> EditState:
 def perhaps_committed(
     jobs: Sequence[ReleaseJob], recall: Callable[[str], str | None]
 ) -> str:
-    """Return which apps a commit of an earlier run may have published, empty where there is none.
+    """Return a sentence about the apps that a commit of an earlier run may have published; empty
+    if there are none.
 
-    It is for a run that can't log in, and so can't look.
+    It is for a run that can't look, because it can't log in.
     """
     packages = []
     for job in jobs:
@@ -862,25 +871,33 @@ def _tell_promotion(edit: ReleaseEdit) -> None:
 
 
 def look(edit: ReleaseEdit) -> None:
-    """Ask the edit itself whether it is open, committed or gone."""
+    """Ask the edit itself whether it is open, committed or gone, and note it.
+
+    Raises UploaderError if the answer says none of it.
+    """
     try:
         edit.api.get()
     except ApiError as refused:
-        _closed(edit, refused)
+        _note_closed(edit, refused)
     else:
         edit.apply(Event.FOUND_OPEN)
 
 
-def _closed(edit: ReleaseEdit, refused: ApiError) -> None:
-    """Note whether the refusal says that the edit was committed or is gone; otherwise raise it."""
+def _note_closed(edit: ReleaseEdit, refused: ApiError) -> None:
+    """Note that the edit was committed or is gone, as the refusal says. Raises any other one."""
     if COMMITTED.search(refused.message) or refused.reason == "editAlreadyCommitted":
         edit.apply(Event.FOUND_COMMITTED)
     elif CHANGED_OUTSIDE.search(refused.message):
         edit.apply(Event.CLOSED_UNCOMMITTED)
-    elif refused.status in (404, 410) or find(refused) is EDIT_GONE:
+    elif _is_not_found(refused) or find(refused) is EDIT_GONE:
         edit.apply(Event.CLOSED)
     else:
         raise refused
+
+
+def _is_not_found(refused: ApiError) -> bool:
+    """Whether the status says that there is no such edit: 404 Not Found or 410 Gone."""
+    return refused.status in (404, 410)
 
 
 def listed_artifacts(
@@ -920,11 +937,7 @@ def settle(edit: ReleaseEdit, error: Exception, *, keep: bool = False) -> Except
         _settle_open(edit, error)
     else:
         error = _settle_closed(edit, error)
-    perhaps_live = edit.state.commit in (
-        CommitKnowledge.UNKNOWN,
-        CommitKnowledge.HAPPENED,
-    )
-    if perhaps_live and not edit.state.open:
+    if edit.state.may_be_live and not edit.state.open:
         edit.remember()  # that there was a commit, so that the next run does not send it again
     if edit.state.in_doubt and job.commits:
         edit.tell_committed(None)
@@ -1111,7 +1124,7 @@ def _tell_undeleted(edit: Edit, refused: ApiError, context: Context) -> None:
         )
     elif find(refused) is EDIT_GONE:
         context.info(f"Edit {edit.id} is gone.")
-    elif refused.status in (404, 410):
+    elif _is_not_found(refused):
         # Its words are not about an edit, so the response need not be Google Play's.
         context.info(
             f"Edit {edit.id} can't be found any more ({refused.what}); if it is there, it "
@@ -1126,10 +1139,10 @@ def _tell_undeleted(edit: Edit, refused: ApiError, context: Context) -> None:
 def commit(edit: ReleaseEdit) -> bool:
     """Commit the edit, and return whether the changes still have to be sent for review by hand.
 
-    Where Google demands the opposite about the review, the same edit is committed again the other
-    way. A commit whose response is lost is looked up before it is repeated, and so is one whose
-    response says that there is nothing to commit (404, 410). Raises with the edit gone, or with
-    the edit refused and everything still in it.
+    If Google demands the opposite about the review, the same edit is committed again the other way.
+    A commit whose response is lost is looked up before it is repeated, and so is one whose response
+    says that there is nothing to commit (404, 410). Raises UploaderError: either the edit is gone,
+    or its commit was refused and everything is still in it.
     """
     by_hand = edit.job.not_sent_for_review == "true"
     refusals = 0
@@ -1140,22 +1153,22 @@ def commit(edit: ReleaseEdit) -> bool:
         if error is None:
             edit.apply(Event.COMMIT_ACCEPTED)
             return by_hand
-        refused = isinstance(error, (ApiError, CredentialsError))
-        # The first denial is looked up like a lost response, the second is believed.
-        if not refused or (_denies(error) and not denied):
-            denied = denied or _denies(error)
+        looks = not isinstance(error, (ApiError, CredentialsError))
+        if _denies(error) and not denied:
+            denied = True  # the second denial is believed
+            looks = True
+        if looks:
             if _has_happened(edit, error, waits):
                 return bool(edit.record.by_hand)
             continue
         if isinstance(error, ApiError) and find(error) is EDIT_GONE:
-            _gone_at_commit(edit, error)
+            _settle_gone(edit, error)
             return bool(edit.record.by_hand)
-        refusals += 1
         edit.apply(Event.COMMIT_REFUSED)
         edit.remember()
-        if refusals > MAX_TURNS or not _asks_for_opposite(
-            edit.job, error, by_hand=by_hand
-        ):
+        refusals += 1
+        turns = _asks_for_opposite(edit.job, error, by_hand=by_hand)
+        if refusals > MAX_TURNS or not turns:
             raise _with_edit(edit, error)
         by_hand = not by_hand
         what = error.what.rstrip(".")
@@ -1167,24 +1180,27 @@ def commit(edit: ReleaseEdit) -> bool:
 def _asks_for_opposite(
     job: ReleaseJob, refused: UploaderError, *, by_hand: bool
 ) -> bool:
-    """Whether Google demands the opposite review setting, and the job leaves that open."""
+    """Return whether Google demands the opposite review setting, and the job leaves that open."""
     if job.not_sent_for_review != "auto" or not isinstance(refused, ApiError):
         return False
-    opposite = REVIEW_AUTOMATIC if by_hand else REVIEW_BY_HAND
-    return find(refused) is opposite
+    if by_hand:
+        return find(refused) is REVIEW_AUTOMATIC
+    return find(refused) is REVIEW_BY_HAND
 
 
 def _send_commit(
     edit: ReleaseEdit, *, by_hand: bool
 ) -> OutcomeUnknown | ProtocolError | ApiError | CredentialsError | None:
-    """Write the commit to the journal, send it, and return what went wrong.
+    """Write the commit to the journal, send it, and return what went wrong, None if nothing did.
 
-    A response that is none of Google's is a ProtocolError.
+    A response that is not Google's is a ProtocolError.
     """
-    # An earlier commit with the opposite setting may still arrive, and would leave the review to
-    # people as well.
-    earlier_may_arrive = edit.state.commit is CommitKnowledge.DID_NOT
-    edit.record.by_hand = by_hand or (earlier_may_arrive and bool(edit.record.by_hand))
+    leaves_review = by_hand
+    if edit.state.commit is CommitKnowledge.DID_NOT and edit.record.by_hand:
+        leaves_review = (
+            True  # the earlier commit may still arrive, and leaves it to people
+        )
+    edit.record.by_hand = leaves_review
     edit.apply(Event.SEND_COMMIT)
     edit.remember()
     try:
@@ -1195,14 +1211,17 @@ def _send_commit(
 
 
 def _denies(error: UploaderError) -> bool:
-    """Whether the error is a 404 or 410 whose words are not about an edit."""
+    """Return whether the error is a 404 or 410 whose words are not about an edit."""
     if not isinstance(error, ApiError):
         return False
-    return error.status in (404, 410) and find(error) is OTHER
+    return _is_not_found(error) and find(error) is OTHER
 
 
 def _has_happened(edit: ReleaseEdit, lost: UploaderError, waits: Backoff) -> bool:
-    """Wait, then ask the edit whether it is committed. Raises ReleaseRefused where it is gone."""
+    """Wait, then return whether the edit says that it is committed; if not, it is open.
+
+    Raises ReleaseRefused if it is gone.
+    """
     edit.apply(Event.RESPONSE_LOST)
     edit.context.warning(
         f"{sentence(lost.what)} Checking whether edit {edit.id} is committed."
@@ -1214,18 +1233,20 @@ def _has_happened(edit: ReleaseEdit, lost: UploaderError, waits: Backoff) -> boo
     return edit.state.stage is Stage.COMMITTED
 
 
-def _gone_at_commit(edit: ReleaseEdit, refused: ApiError) -> None:
-    """Note what a refusal says about an edit that can't be committed any more.
+def _settle_gone(edit: ReleaseEdit, refused: ApiError) -> None:
+    """Note what became of an edit whose commit was answered that the edit is gone.
 
-    Returns only if the edit is committed by an earlier commit of the job; raises otherwise.
+    Returns if the answer says that an earlier commit of the job, whose own answer was lost, has
+    committed it. Raises ReleaseRefused if that is possible and nobody knows, and the refusal if
+    there was no earlier commit, or the answer proves that none happened.
     """
     if CHANGED_OUTSIDE.search(refused.message):
         edit.apply(Event.CLOSED_UNCOMMITTED)
         raise refused
     if edit.state.commit is CommitKnowledge.DID_NOT:
-        # Perhaps the commit before this one arrived late.
+        # The earlier commit may have arrived late.
         edit.apply(Event.RESPONSE_LOST)
-        _closed(edit, refused)
+        _note_closed(edit, refused)
         if edit.state.stage is Stage.COMMITTED:
             return
         raise gone(edit.id) from None
@@ -1305,7 +1326,9 @@ def _gone_after_commit(edit: ReleaseEdit) -> ReleaseRefused:
 
 
 def close(edit: ReleaseEdit, error: ApiError) -> None:
-    """Note that others closed the edit. The refusal may prove that it was not committed."""
+    """Note that others closed the edit, and whether the refusal proves that it was not
+    committed.
+    """
     if CHANGED_OUTSIDE.search(error.message):
         edit.apply(Event.CLOSED_UNCOMMITTED)
     else:
@@ -1324,7 +1347,7 @@ def unfinished(package: str, context: Context) -> str:
 
 
 def read_and_deleted(edit: Edit, read: Callable[[Edit], T], context: Context) -> T:
-    """What is read in the edit, which is deleted then, after a failure or a signal, too."""
+    """Return what is read in the edit, and delete it, also after a failure or a signal."""
     try:
         content = read(edit)
     except UploaderError:
