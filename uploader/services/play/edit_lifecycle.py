@@ -460,8 +460,8 @@ class ReleaseEdit:
     def note_earlier_commit(self, *, happened: bool) -> None:
         """Note whether the commit of the edit before this one happened, as what is live shows.
 
-        It does not show where the commit was only about supplementary files: these count as lost,
-        and are sent again. Raises ReleaseRefused if a shared edit may be lost, since other jobs
+        A commit that was only about supplementary files can't be seen: these count as lost, and are
+        sent again. Raises ReleaseRefused if a shared edit may be lost, since other jobs
         would have to make their part of it again.
         """
         shows = _any_shown(self.changes)
@@ -675,6 +675,9 @@ def _rollouts(job: ReleaseJob, record: Mapping[str, Any]) -> dict[str, frozenset
 
 
 def _recalled_state(record: Mapping[str, Any]) -> EditState:
+    """Return the state of a recorded edit, as a later run has to see it. Raises one of
+    `_UNREADABLE` for a record that can't be.
+    """
     stage = Stage(record["stage"])
     commit = CommitKnowledge(record["commit"])
     return EditState(True, stage, commit).after(Event.RECALL)
@@ -709,14 +712,15 @@ def _tracks_as_json(tracks: Mapping[str, Releases]) -> dict[str, list[dict[str, 
 
 
 def _tracks(record: Mapping[str, Any]) -> dict[str, Releases]:
-    return {
-        str(track): releases({"releases": entry}) for track, entry in record.items()
-    }
+    by_track = {}
+    for track, entry in record.items():
+        by_track[str(track)] = releases({"releases": entry})
+    return by_track
 
 
 def opened(job: ReleaseJob, context: Context) -> ReleaseEdit:
-    """Return the edit to work in: the named one, the one that an earlier run of the job left, or a
-    fresh one.
+    """Return the edit to work in: the one that `existing-edit-id` names, the one that an earlier
+    run of the job left, or a fresh one.
     """
     if job.existing_edit and not job.dry_run:
         return _open_shared(job, context)
@@ -735,7 +739,7 @@ def opened(job: ReleaseJob, context: Context) -> ReleaseEdit:
 
 
 def _open_shared(job: ReleaseJob, context: Context) -> ReleaseEdit:
-    """Return the edit that `existing-edit-id` names. Raises ApiError where it is not open."""
+    """Return the edit that `existing-edit-id` names. Raises ApiError if it is not open."""
     api = Edit(context, job.package, job.existing_edit)
     edit = ReleaseEdit(job, context, api, EditState(False, Stage.CHANGED))
     try:
@@ -750,14 +754,13 @@ def _open_shared(job: ReleaseJob, context: Context) -> ReleaseEdit:
 
 
 def _taken_up(kept: ReleaseEdit) -> ReleaseEdit:
-    """Return the edit of an earlier run where it is open and this run asks for what is in it.
-
-    Otherwise return a fresh one, which takes its place if this run asks for the same.
+    """Return the edit of an earlier run if it is open and this run asks for all that is in it,
+    otherwise a fresh one, which takes its place if this run asks for the same.
     """
     job = kept.job
     context = kept.context
-    # This comes before anything can fail: the edit is ours and may be open, and its commit may have
-    # happened.
+    # The outputs come before anything can fail: the edit is ours and may be open, and its commit
+    # may have happened.
     if kept.state.open:
         context.publish({"edit-id": kept.id})
     if kept.state.in_doubt:
@@ -793,7 +796,7 @@ def _taken_up(kept: ReleaseEdit) -> ReleaseEdit:
 
 
 def blaming_the_input(refused: ApiError) -> ApiError:
-    """Return the refusal with the advice that `existing-edit-id` names no open edit.
+    """Return the refusal with the advice to correct `existing-edit-id`, which names no open edit.
 
     Running again would not change that.
     """
@@ -807,9 +810,9 @@ def blaming_the_input(refused: ApiError) -> ApiError:
 def inserted(
     job: ReleaseJob, context: Context, lost: ReleaseEdit | None = None
 ) -> ReleaseEdit:
-    """Open a fresh edit, perhaps in place of a lost one.
+    """Open a fresh edit, in place of a `lost` one if there is one.
 
-    The changes of the lost edit are remembered only while a commit is in doubt.
+    The changes of the lost edit are remembered only while its commit is in doubt.
     """
     if lost is None and (job.dry_run or job.rollout):
         _warn_of_closing(job.package, context)
@@ -839,8 +842,9 @@ def _take_over(edit: ReleaseEdit, lost: ReleaseEdit) -> None:
     shared_id = lost.previous.shared_id
     if not lost.state.own:
         shared_id = lost.id
-    told = lost.state.stage is Stage.COMMITTED
-    surely_committed = told or lost.previous.surely_committed
+    surely_committed = lost.previous.surely_committed
+    if lost.state.stage is Stage.COMMITTED:
+        surely_committed = True
     edit.previous = PreviousEdit(shared_id, surely_committed=surely_committed)
 
 
@@ -858,7 +862,7 @@ def _warn_of_closing(package: str, context: Context) -> None:
 
 
 def _tell_promotion(edit: ReleaseEdit) -> None:
-    """Log the versions of a promotion that was begun before, in another edit or by another run."""
+    """Log the versions of a promotion that was begun in an earlier edit or run."""
     promoted = edit.begun.promoted
     if not promoted:
         return
@@ -916,9 +920,9 @@ def listed_artifacts(
 
 
 def settle(edit: ReleaseEdit, error: Exception, *, keep: bool = False) -> Exception:
-    """Decide after a failure what becomes of the edit, do it, and log it.
+    """Keep, delete or forget the edit after a failure, and log what becomes of it.
 
-    Return the failure, with other advice where `existing-edit-id` is to blame. With `keep` an edit
+    Returns the failure, with other advice if `existing-edit-id` is to blame. With `keep` an edit
     that has changes in it stays open after every failure, since other apps of the run are
     committed.
     """
@@ -927,11 +931,10 @@ def settle(edit: ReleaseEdit, error: Exception, *, keep: bool = False) -> Except
     state = edit.state
     if state.stage is Stage.DELETED:
         return error  # its deletion said what became of it
-    passes = (
-        isinstance(error, (TemporaryError, Interrupted))
-        and state.stage is not Stage.GONE
-    )
-    if passes or (keep and state.stage is Stage.CHANGED):
+    stays = keep and state.stage is Stage.CHANGED
+    if isinstance(error, (TemporaryError, Interrupted)):
+        stays = state.stage is not Stage.GONE
+    if stays:
         context.info(_why_kept(edit))
     elif state.open:
         _settle_open(edit, error)
@@ -941,7 +944,7 @@ def settle(edit: ReleaseEdit, error: Exception, *, keep: bool = False) -> Except
         edit.remember()  # that there was a commit, so that the next run does not send it again
     if edit.state.in_doubt and job.commits:
         edit.tell_committed(None)
-        # Where the commit was just sent, the reason for keeping the edit has said so.
+        # If the commit was just sent, the reason for keeping the edit has said so.
         if state.stage is not Stage.COMMITTING:
             subject = job.package
             if job.one_of_several:
@@ -951,7 +954,7 @@ def settle(edit: ReleaseEdit, error: Exception, *, keep: bool = False) -> Except
 
 
 def _settle_open(edit: ReleaseEdit, error: BaseException) -> None:
-    """Keep an open edit, or delete it where nobody will continue in it."""
+    """Keep an open edit, or delete it if nobody will continue in it."""
     state = edit.state
     context = edit.context
     if not state.own:
@@ -968,7 +971,9 @@ def _settle_open(edit: ReleaseEdit, error: BaseException) -> None:
 
 
 def _settle_closed(edit: ReleaseEdit, error: Exception) -> Exception:
-    """Take back what is lost with a closed edit, and return the failure with advice."""
+    """Take back what is lost with a closed edit, and return the failure, with other advice if
+    `existing-edit-id` is to blame.
+    """
     state = edit.state
     if not state.in_doubt:
         lost(edit, error)
@@ -981,7 +986,7 @@ def _settle_closed(edit: ReleaseEdit, error: Exception) -> Exception:
 
 
 def lost(edit: ReleaseEdit, error: BaseException) -> None:
-    """Mark this run's uploads as discarded where their edit is gone.
+    """Mark this run's uploads as discarded if their edit is gone.
 
     The output `committed` is taken back as well: whoever closed the edit may have released the
     same.
@@ -998,7 +1003,9 @@ def lost(edit: ReleaseEdit, error: BaseException) -> None:
 def _discarded(
     edit: ReleaseEdit, what: str, error: BaseException, *outputs: str
 ) -> None:
-    """Mark this run's uploads as discarded because of an error, and take back outputs."""
+    """Mark this run's uploads as discarded because of an error, and take back these outputs and the
+    version codes.
+    """
     why = "the program itself failed."
     if isinstance(error, UploaderError):
         why = error.what
@@ -1006,8 +1013,8 @@ def _discarded(
 
 
 def _take_back(edit: ReleaseEdit, why: str, *outputs: str) -> None:
-    """Make `why` the error of every upload into the edit, and take back these outputs and the
-    version codes.
+    """Make `why` the error of every upload of this run, and of every artifact that an earlier one
+    uploaded into the edit. Take back these outputs and the version codes.
     """
     uploaded = set()
     for artifact, code in zip(edit.job.artifacts, edit.job.codes, strict=True):
@@ -1019,9 +1026,9 @@ def _take_back(edit: ReleaseEdit, why: str, *outputs: str) -> None:
 
 
 def _why_kept(edit: ReleaseEdit) -> str:
-    """Return what becomes of an edit that a failure left open.
+    """Return a sentence about an edit that a failure left open: who continues in it, and how.
 
-    The next run continues in it only where the journal keeps it.
+    The next run continues in it only if the journal keeps it.
     """
     remembered = _is_remembered(edit)
     if edit.previous.shared_id:
@@ -1048,14 +1055,14 @@ def _why_kept(edit: ReleaseEdit) -> str:
 
 
 def _is_remembered(edit: ReleaseEdit) -> bool:
-    """Whether the journal has the edit. What it has under the job's name is never a shared one."""
+    """Return whether the journal has the edit."""
     if not edit.may_be_resumed:
-        return False
+        return False  # what the journal has under the job's name is another one
     return edit.context.recall(edit.job.memory) is not None
 
 
 def _who_checks(edit: ReleaseEdit) -> str:
-    """Return who finds out whether a commit in doubt has happened."""
+    """Return the clause that says who finds out whether a commit in doubt happened."""
     if not _is_remembered(edit):
         return "check in the Play Console"
     if edit.job.lasting_state:
@@ -1064,42 +1071,48 @@ def _who_checks(edit: ReleaseEdit) -> str:
 
 
 def discard(edit: ReleaseEdit) -> None:
-    """Delete an edit of our own. A failure to do so is only a warning: an edit that nobody commits
-    changes nothing.
+    """Delete an edit of our own. If that fails, only warn: an edit that nobody commits changes
+    nothing.
 
     Raises Interrupted, which ends the run here as anywhere.
     """
     before = edit.state
     edit.apply(Event.DELETE)
-    # The journal is left as it is until the edit is deleted: if the run is stopped now, the next
-    # one finds the edit by it.
+    # The journal stays as it is until the edit is deleted: if the run is stopped before, the next
+    # one finds the edit in it.
     edit.context.publish({"edit-id": ""})
     failure = _delete(edit.api, edit.context)
     if before.stage is Stage.CHANGED:
-        if _may_be_live(edit, before, failure):
+        if _may_be_live_after(edit, before, failure):
             edit.tell_committed(None)
         else:
             edit.tell_committed(False)
     edit.forget()
 
 
-def _may_be_live(
+def _may_be_live_after(
     edit: ReleaseEdit, before: EditState, failure: UploaderError | None
 ) -> bool:
-    """Whether the changes of an edit may be live after its deletion, which may have failed."""
+    """Return whether the changes of an edit may be live after its deletion.
+
+    `before` is the state from which it was deleted, `failure` what the deletion failed with.
+    """
     if failure is not None and before.in_doubt:
         return True
     if isinstance(failure, ApiError) and find(failure) in (EDIT_GONE, OTHER):
         return True  # it was closed before, perhaps by a commit
-    # Where only files of a version that is live already were changed, nothing shows whether they
-    # are live.
+    # If only files of a version that is live already were changed, nothing shows whether they are
+    # live.
     return not _any_shown(edit.changes)
 
 
 def _delete(
     edit: Edit, context: Context, *, closing: bool = False
 ) -> UploaderError | None:
-    """Delete an edit, and return what the deletion failed with."""
+    """Delete an edit, and return what the deletion failed with, None if it did not fail.
+
+    Raises Interrupted. With `closing` it does not, and the request is sent even after a signal.
+    """
     try:
         edit.delete(closing=closing)
     except ApiError as refused:
@@ -1125,7 +1138,7 @@ def _tell_undeleted(edit: Edit, refused: ApiError, context: Context) -> None:
     elif find(refused) is EDIT_GONE:
         context.info(f"Edit {edit.id} is gone.")
     elif _is_not_found(refused):
-        # Its words are not about an edit, so the response need not be Google Play's.
+        # The words are not about an edit, so the response need not be Google Play's.
         context.info(
             f"Edit {edit.id} can't be found any more ({refused.what}); if it is there, it "
             "expires by itself."
@@ -1258,7 +1271,7 @@ def _settle_gone(edit: ReleaseEdit, refused: ApiError) -> None:
 
 
 def _with_edit(edit: ReleaseEdit, refused: UploaderError) -> UploaderError:
-    """Return the refusal of a commit, explained, with what becomes of the edit."""
+    """Return the refusal of a commit with its cause, its hint, and what becomes of the edit."""
     error = refused
     if isinstance(refused, ApiError):
         error = explained(refused)
@@ -1277,7 +1290,9 @@ def _with_edit(edit: ReleaseEdit, refused: UploaderError) -> UploaderError:
 
 
 def _permissions_to_commit(job: ReleaseJob) -> str:
-    """Return which permissions the commit of a job needs, and where they are granted."""
+    """Return a sentence about the permissions that the commit of a job needs, and where they are
+    granted.
+    """
     testing = []
     production = []
     for track in job.tracks:
@@ -1336,7 +1351,8 @@ def close(edit: ReleaseEdit, error: ApiError) -> None:
 
 
 def unfinished(package: str, context: Context) -> str:
-    """Return the id of the open edit of a release that an earlier run did not finish, else empty.
+    """Return the id of the open edit of a release that an earlier run did not finish; empty if
+    there is none.
 
     Opening another edit would close it.
     """

@@ -1,5 +1,5 @@
-"""A release as a story: an edit is opened, everything is staged in it, and it is published; one app
-or several.
+"""The release of one app or several: an edit is opened, everything is staged in it, and the edit is
+committed.
 """
 
 from __future__ import annotations
@@ -17,11 +17,7 @@ from uploader.errors import (
     UploaderError,
 )
 from uploader.services.base import Context, Outcome
-from uploader.services.play import (
-    client,
-    edit_lifecycle,
-    release_words,
-)
+from uploader.services.play import client, edit_lifecycle, release_words
 from uploader.services.play.edit_lifecycle import (
     CommitKnowledge,
     EditState,
@@ -48,12 +44,13 @@ _LOOK_FIRST = (
     "Look in the Play Console before you run again: a run that does not find the state of this one "
     f"would give users the release again, although someone may have halted it. {client.CONSOLE}"
 )
-MAX_REPLAYS = 2  # fresh edits after the first, where another job or the console keeps closing ours
+MAX_REPLAYS = 2  # fresh edits after the first, if others keep closing ours
 
 
 def flow(job: ReleaseJob, context: Context) -> Outcome:
     """Release one app, and do what follows its commit."""
-    return follow_up(job, release(job, context), _verification([job]), context)
+    outcome = release(job, context)
+    return follow_up(job, outcome, _verification([job]), context)
 
 
 def release(job: ReleaseJob, context: Context) -> Outcome:
@@ -65,29 +62,31 @@ def release(job: ReleaseJob, context: Context) -> Outcome:
     with explained_refusals():
         try:
             edit = opened(job, context)
-            return in_an_edit(edit, lambda edit: publish(edit, stage(edit)))
+            return in_an_edit(edit, _stage_and_publish)
         except ApiError as refused:
-            if _is_committed_by_others(job, refused):
-                return _committed_by_others(job, context)
+            is_shared = bool(job.existing_edit) and not job.dry_run
+            if is_shared and _says_committed(refused):
+                return _end_with_committed_edit(job, context)
             raise
 
 
-def _is_committed_by_others(job: ReleaseJob, refused: ApiError) -> bool:
-    return bool(job.existing_edit) and not job.dry_run and _says_committed(refused)
+def _stage_and_publish(edit: ReleaseEdit) -> Outcome:
+    changes = stage(edit)
+    return publish(edit, changes)
 
 
 def _says_committed(error: Exception) -> bool:
-    return isinstance(error, ApiError) and bool(
-        edit_lifecycle.COMMITTED.search(error.message)
-    )
+    """Return whether an error is the refusal of an edit that is committed already."""
+    if not isinstance(error, ApiError):
+        return False
+    return edit_lifecycle.COMMITTED.search(error.message) is not None
 
 
-def _committed_by_others(job: ReleaseJob, context: Context) -> Outcome:
-    """End a job whose shared edit another job has committed: it is done if its part was in the
-    edit.
+def _end_with_committed_edit(job: ReleaseJob, context: Context) -> Outcome:
+    """Return the outcome of a job whose shared edit another job has committed: it is done if its
+    part was in the edit.
 
-    That is looked up in the list of releases, which needs no edit. Raises ReleaseRefused where it
-    is not seen there.
+    The list of releases shows that, which needs no edit. Raises ReleaseRefused if it does not.
     """
     versions = job.codes or job.promoted or job.retained
     _check_part_was_committed(job, versions, context)
@@ -106,19 +105,18 @@ def _committed_by_others(job: ReleaseJob, context: Context) -> Outcome:
 def _check_part_was_committed(
     job: ReleaseJob, versions: Sequence[str], context: Context
 ) -> None:
-    """Raise ReleaseRefused where the part of a job is not seen to be in an edit that was committed:
-    its versions are not listed, or it asks for what no list has.
+    """Raise ReleaseRefused if nothing shows that the part of a job was in its edit, which is
+    committed: its versions are not listed, or it asks for something that no list has.
     """
     missing = [
         track for track in job.tracks if not _is_listed(context, job, track, versions)
     ]
-    beside_tracks = job.artifacts or job.supplementary or job.listing
-    unlisted = job.testers or (beside_tracks and not job.tracks)
-    if not (missing or unlisted):
-        return
-    where = "in it"
     if missing:
         where = f"on {', '.join(missing)}"
+    elif _asks_for_unlisted(job):
+        where = "in it"
+    else:
+        return
     raise ReleaseRefused(
         f"Edit {job.existing_edit} is committed, but what this run asks for was not found {where}.",
         cause="Another job committed the edit, perhaps before this run had put its part into it.",
@@ -128,10 +126,24 @@ def _check_part_was_committed(
     )
 
 
+def _asks_for_unlisted(job: ReleaseJob) -> bool:
+    """Return whether a job asks for something that the list of releases does not show.
+
+    With a release on a track, what goes with it counts as shown.
+    """
+    if job.testers:
+        return True
+    if job.tracks:
+        return False
+    return bool(job.artifacts or job.supplementary or job.listing)
+
+
 def _is_listed(
     context: Context, job: ReleaseJob, track: str, versions: Sequence[str]
 ) -> bool:
-    """Return whether Google Play lists all of these versions on a track; false for none."""
+    """Return whether Google Play lists all of these versions on a track; false if there are
+    none.
+    """
     on_track: set[str] = set()
     for release in listed(context, job.package, track):
         on_track.update(release.codes)
@@ -166,14 +178,17 @@ def follow_up(
 
 
 def _verification(jobs: Sequence[ReleaseJob]) -> Verification | None:
-    """Begin the comparison of what is served of the apps; None where none is asked for."""
-    compared = [job for job in jobs if job.verify]
-    if not compared:
+    """Begin the comparison of what is served of the apps; None if none is asked for."""
+    goals = [job.verify for job in jobs if job.verify]
+    if not goals:
         return None
     # The comparison loads a good part of the program, which other runs don't need.
     from uploader.services.play.verify import Verification
 
-    return Verification(sum(len(job.verify.bundles) for job in compared if job.verify))
+    bundles = 0
+    for goal in goals:
+        bundles += len(goal.bundles)
+    return Verification(bundles)
 
 
 def flow_of_several(
@@ -188,12 +203,16 @@ def flow_of_several(
     """
     commits = jobs[0].commits
     packages = [job.package for job in jobs]
-    run = SeveralApps(
-        packages, order, context, commits=commits and not jobs[0].rehearsal
-    )
-    releases = list(map(AppRelease, run.apps, jobs))
-    stages = {release.app: release.stage for release in releases}
-    publications = {release.app: release.publish for release in releases}
+    publishes = commits and not jobs[0].rehearsal
+    run = SeveralApps(packages, order, context, commits=publishes)
+    releases = []
+    stages = {}
+    publications = {}
+    for app, job in zip(run.apps, jobs, strict=True):
+        release = AppRelease(app, job)
+        releases.append(release)
+        stages[app] = release.stage
+        publications[app] = release.publish
     run.do_together(stages, stop=True)
     if run.failed:
         _give_up(run, releases)
@@ -205,19 +224,19 @@ def flow_of_several(
         run.do_together(publications)
     if not run.failed:
         verification = _verification(jobs)
-        run.do_together(
-            {
-                release.app: partial(release.follow_up, verification)
-                for release in releases
-            }
-        )
+        follow_ups = {}
+        for release in releases:
+            follow_ups[release.app] = partial(release.follow_up, verification)
+        run.do_together(follow_ups)
     return run.end(_headline_of_several(jobs, run.apps))
 
 
 def _give_up(
     run: SeveralApps, releases: Sequence[AppRelease], *, keep: bool = False
 ) -> None:
-    """Decide what becomes of the edits of all apps that are not done; `keep` keeps them."""
+    """Keep or delete the edits of all apps that are not done; with `keep` those that have changes
+    stay open.
+    """
     for release in releases:
         release.give_up(run.reason_of(release.app, keep=keep), keep=keep)
 
@@ -243,7 +262,7 @@ def _headline_of_several(jobs: Sequence[ReleaseJob], apps: Sequence[App]) -> str
 
 
 class AppRelease:
-    """The release of one app of several: staged together with the others, then published."""
+    """The release of one app of several: it is staged together with the others, then published."""
 
     def __init__(self, app: App, job: ReleaseJob) -> None:
         self.app = app
@@ -266,12 +285,13 @@ class AppRelease:
                 self._staged = edit, changes
 
     def publish(self) -> None:
-        """Commit the edit, or do what the job wants instead. A fresh edit is staged anew."""
+        """Commit the edit, or do what the job wants instead, unless the app is finished."""
         if self.app.outcome is None and self._attempt is not None:
             with explained_refusals():
                 self.app.outcome = self._attempt.carry_out(self._publish)
 
     def _publish(self, edit: ReleaseEdit) -> Outcome:
+        """Publish what is staged in the edit; a fresh edit is staged first."""
         if self._staged is not None and self._staged[0] is edit:
             return publish(edit, self._staged[1])
         changes = stage(edit)
@@ -279,22 +299,24 @@ class AppRelease:
         return publish(edit, changes)
 
     def give_up(self, why: Exception, *, keep: bool = False) -> None:
-        """Decide what becomes of the edit of an app that is not done."""
+        """Keep or delete the edit of an app that is not done; with `keep` one that has changes
+        stays open.
+        """
         if self.app.outcome is None and self._attempt is not None:
             self._attempt.settle(why, keep=keep)
 
     def follow_up(self, verification: Verification | None) -> None:
         """Do what follows the commit."""
-        assert self.app.outcome, "it is published"
-        self.app.outcome = follow_up(
-            self._job, self.app.outcome, verification, self.app
-        )
+        outcome = self.app.outcome
+        assert outcome, "it is published"
+        self.app.outcome = follow_up(self._job, outcome, verification, self.app)
 
 
 def in_an_edit(edit: ReleaseEdit, work: Callable[[ReleaseEdit], T]) -> T:
-    """Do the work in the edit, from the beginning in a fresh one where others close it.
+    """Do the work in the edit, from the beginning in a fresh one if others close it.
 
-    After a failure, decide what happens to the edit.
+    After a failure, keep or delete the edit. Raises OutcomeUnknown if it would do harm to run again
+    at once, otherwise what the work raises, with other advice where the edit calls for it.
     """
     attempt = Attempt(edit)
     try:
@@ -302,14 +324,11 @@ def in_an_edit(edit: ReleaseEdit, work: Callable[[ReleaseEdit], T]) -> T:
     except Exception as error:
         failure = attempt.settle(error)
         edit = attempt.edit
-        # A refusal leaves open what became of the commit of a shared edit that was replaced.
-        if (
-            edit.previous.shared_id
-            and edit.state.in_doubt
-            and isinstance(error, ReleaseRefused)
-        ):
-            raise edit_lifecycle.gone(edit.previous.shared_id) from None
-        if isinstance(failure, TemporaryError) and _is_forgotten_change(edit):
+        shared_id = edit.previous.shared_id
+        if shared_id and edit.state.in_doubt and isinstance(error, ReleaseRefused):
+            # What was refused says nothing of the commit of the shared edit.
+            raise edit_lifecycle.gone(shared_id) from None
+        if isinstance(failure, TemporaryError) and _serves_again(edit):
             raise OutcomeUnknown(
                 failure.what, cause=failure.cause, hint=_LOOK_FIRST
             ) from error
@@ -318,18 +337,20 @@ def in_an_edit(edit: ReleaseEdit, work: Callable[[ReleaseEdit], T]) -> T:
         raise
 
 
-def _is_forgotten_change(edit: ReleaseEdit) -> bool:
-    """Whether a run that does not find the state of this one would give the release to users again,
-    though it may have come to them by now, and may have been halted since.
+def _serves_again(edit: ReleaseEdit) -> bool:
+    """Return whether a run that does not find the state of this one would give the release to users
+    again, though it may have come to them by now, and may have been halted since.
     """
     job = edit.job
-    makes_a_release = job.codes or job.retained or job.promote_from
-    serves_one = job.options.status in SERVED and not makes_a_release
-    return serves_one and edit.state.in_doubt and not job.lasting_state
+    if job.codes or job.retained or job.promote_from:
+        return False  # it makes a release, and finds that one on the track
+    if job.lasting_state:
+        return False
+    return job.options.status in SERVED and edit.state.in_doubt
 
 
 class Attempt:
-    """The work of a job in an edit, or in the edits that take its place where others close it.
+    """The work of a job in an edit, and in those that take its place if others close it.
 
     `edit` is the last of them.
     """
@@ -338,9 +359,9 @@ class Attempt:
         self.edit = edit
 
     def carry_out(self, work: Callable[[ReleaseEdit], T]) -> T:
-        """Do the work, from the beginning in a fresh edit where the edit is lost.
+        """Do the work, from the beginning in a fresh edit if the edit is lost.
 
-        What becomes of the edit after any other failure is not decided here.
+        After any other failure the edit is left as it is, for `settle`.
         """
         replays = 0
         while True:
@@ -358,7 +379,7 @@ class Attempt:
             replays += 1
 
     def _discard_and_replace(self, why: BuiltAgain) -> None:
-        """Delete an edit that has an artifact which was built again, and open a fresh one."""
+        """Delete an edit whose artifact was built again since, and open a fresh one."""
         edit = self.edit
         edit.context.info(f"{why} Starting over in a fresh edit.")
         edit_lifecycle.discard(edit)
@@ -377,42 +398,53 @@ class Attempt:
         self.edit.previous = replace(self.edit.previous, overtaken=overtaken)
 
     def settle(self, error: Exception, *, keep: bool = False) -> Exception:
-        """Decide what becomes of the edit after a failure; as `edit_lifecycle.settle` has it."""
-        committed_by_others = not self.edit.state.own and _says_committed(error)
-        if committed_by_others:  # with all that was put into it until then
+        """Keep, delete or forget the edit after a failure, and return the failure to report.
+
+        As `edit_lifecycle.settle`, which a shared edit does not need that others have committed:
+        all that was put into it is live.
+        """
+        if _is_committed_by_others(self.edit, error):
             return error
         return edit_lifecycle.settle(self.edit, error, keep=keep)
 
 
+def _is_committed_by_others(edit: ReleaseEdit, error: Exception) -> bool:
+    """Return whether an error says that others have committed a shared edit."""
+    return not edit.state.own and _says_committed(error)
+
+
 def _says_gone(error: Exception) -> bool:
+    """Return whether an error is the refusal of an edit that is gone."""
     return isinstance(error, ApiError) and find(error) is EDIT_GONE
 
 
 def _note_if_gone(edit: ReleaseEdit, error: Exception) -> None:
-    """Note that the edit is closed where the error says so."""
+    """Note that the edit is closed if the error says so."""
     if isinstance(error, ApiError) and _says_gone(error) and edit.state.open:
         edit_lifecycle.close(edit, error)
 
 
 def _is_replaceable(edit: ReleaseEdit, error: Exception) -> bool:
-    """Return whether a fresh edit may take the place of one that is lost."""
-    if not edit.state.own and _says_committed(error):
+    """Return whether a fresh edit may take the place of the edit: it is lost, and is our own or one
+    of which the fresh one shows whether its commit happened.
+    """
+    if edit.state.stage is not Stage.GONE or _is_committed_by_others(edit, error):
         return False
-    return edit.state.stage is Stage.GONE and (edit.state.own or edit.state.in_doubt)
+    return edit.state.own or edit.state.in_doubt
 
 
 def _is_overtaken(edit: ReleaseEdit, began: EditState, error: Exception) -> bool:
-    """Return whether others closed the edit, with changes of the job in it, before a commit of the
-    job could happen.
+    """Return whether others closed the edit while it held changes that no commit of the job can
+    have made live.
 
-    `began` is the state of the edit when the work in it began. In an edit without changes nothing
-    was overtaken that was not before. A commit that finds its edit closed most likely did not
-    happen; but where the answer to another one was lost, by an earlier run or by this one, that one
-    may have closed the edit.
+    `error` is what ended the work in the edit, `began` the state in which the edit was when the
+    work began. An edit without changes leaves that as it was for the edit before it.
     """
     if not _says_gone(error):
         return False
     if edit.state.stage is Stage.CLEAN:
         return edit.previous.overtaken
+    # A commit that finds its edit closed most likely did not happen. But if the answer to another
+    # one was lost, by this run or the one before, that one may have closed the edit.
     commits = (began.commit, edit.state.commit)
     return CommitKnowledge.DID_NOT not in commits
