@@ -1,8 +1,8 @@
-"""The first phase of a release: everything but the commit is put into the edit.
+"""The first phase of a release: everything is put into the edit, up to the commit.
 
-What comes to the app is compared with what Google Play has, shown, and then sent: artifacts, the
-files that go with them, the store listing, the tracks, the testers. What would end the run later
-and can be known before the first upload is raised before it.
+What the job asks for is compared with what Google Play has, shown, and then sent: artifacts, the
+files that go with them, the store listing, the tracks, the testers. A refusal that can be foreseen
+is raised before the first upload.
 """
 
 from __future__ import annotations
@@ -61,26 +61,34 @@ class BuiltAgain(Exception):
 
 
 def stage(edit: ReleaseEdit) -> Changes:
-    """Put everything of a release into the edit, and validate it where that has to be known before
-    the commit.
+    """Put everything of a release into the edit, and return what its commit publishes.
 
-    Raises ReleaseRefused for what can't be released, and BuiltAgain where the edit of an earlier
-    run has other bytes of an artifact.
+    The edit is validated in a dry run, and before the commit of one of several apps. Raises
+    ReleaseRefused for what can't be released, and BuiltAgain if the edit of an earlier run has
+    other bytes of an artifact.
     """
-    job = edit.job
     comparison = _compare(edit)
     changes = _changes(edit, comparison)
     _show(edit.context, changes)
     changes = _put(edit, comparison, changes)
-    nothing_to_commit = job.commit and edit.state.stage is Stage.CLEAN
-    if job.dry_run or (job.one_of_several and job.commit and not nothing_to_commit):
+    if _needs_validation(edit):
         _validate(edit)
     return changes
 
 
+def _needs_validation(edit: ReleaseEdit) -> bool:
+    """Return whether it has to be known by now whether Google Play would accept the commit."""
+    job = edit.job
+    if job.dry_run:
+        return True
+    if not (job.one_of_several and job.commit):
+        return False
+    return edit.state.stage is not Stage.CLEAN
+
+
 @dataclass(frozen=True)
 class Comparison:
-    """What a job wants, held against what the edit has.
+    """What a job asks for, compared with what the edit has.
 
     - `reused`: the results of the artifacts that are there already, by version code.
     - `tracks`: what becomes of each track.
@@ -184,8 +192,8 @@ def _are_settled(changes: Sequence[TrackChange]) -> bool:
 
 
 def _live_artifacts(edit: ReleaseEdit, reused: Collection[int]) -> frozenset[int]:
-    """Return the version codes that are on Google Play already, not only in this edit, into which
-    an earlier run may have put them.
+    """Return those of the version codes that are on Google Play, and not only in this edit, into
+    which an earlier run may have put them.
     """
     live = set()
     for code in reused:
@@ -205,14 +213,17 @@ class _Content:
     @property
     def is_live(self) -> bool:
         """Whether the store listing and the testers are as the job wants them."""
-        return not (self.listing.changes_anything or any(map(str, self.testers)))
+        for change in self.testers:
+            if str(change):
+                return False
+        return not self.listing.changes_anything
 
 
 def _read(edit: ReleaseEdit) -> _Content:
-    """Read what the edit has, as far as the job is about it, all at the same time.
+    """Return what the edit has of what the job is about; it is all read at the same time.
 
-    Sets `edit.seen` to the tracks. The session of an artifact that the edit may lack is opened at
-    the same time: that changes nothing in the edit, and most releases bring a new artifact.
+    Sets `edit.seen` to the tracks. The session of an artifact that the edit may lack is opened
+    meanwhile: that changes nothing in the edit, and most releases bring a new artifact.
     """
     job = edit.job
     content = _Content()
@@ -248,36 +259,34 @@ def _read(edit: ReleaseEdit) -> _Content:
 
 
 def _sessions_to_begin(edit: ReleaseEdit) -> list[Callable[[], None]]:
-    """Return what starts the session of each artifact that the edit may lack."""
-    missing = [
-        artifact
-        for artifact in edit.job.artifacts
-        if not _by_earlier_run(edit, artifact)
-    ]
-    return [
-        partial(edit.api.begin_artifact, artifact, _kind(artifact))
-        for artifact in missing
-    ]
+    """Return calls that open the session of each artifact that the edit may lack."""
+    calls: list[Callable[[], None]] = []
+    for artifact in edit.job.artifacts:
+        if not _by_earlier_run(edit, artifact):
+            kind = _kind(artifact)
+            calls.append(partial(edit.api.begin_artifact, artifact, kind))
+    return calls
 
 
 def _kinds_to_list(job: ReleaseJob) -> Sequence[ArtifactKind]:
     """Return the kinds of artifacts whose lists are read before the upload.
 
-    Both, as a rule: a version code that an artifact of the other kind has taken is then found
-    before the first byte. Several apps share the connections, so bundles alone are looked for
-    there: the refusal of the upload leads to both lists.
+    As a rule these are both, so that a version code that an artifact of the other kind has taken is
+    found before the first byte. Several apps share the connections, so if they have only bundles,
+    only these are listed: after the refusal of an upload, both lists are read.
     """
-    kinds = set(map(_kind, job.artifacts))
-    looks_further = job.retained or job.dry_run
-    if job.one_of_several and kinds <= {"bundle"} and not looks_further:
-        return ("bundles",)
-    return ("bundles", "apks")
+    if not job.one_of_several or job.retained or job.dry_run:
+        return ("bundles", "apks")
+    for artifact in job.artifacts:
+        if _kind(artifact) != "bundle":
+            return ("bundles", "apks")
+    return ("bundles",)
 
 
 def _of_new_tracks(
     edit: ReleaseEdit, changes: tuple[TestersChange, ...]
 ) -> tuple[TestersChange, ...]:
-    """Return the changes of testers with those tracks marked that the run creates."""
+    """Return the changes of testers, marked for those tracks that the run creates."""
     if not edit.job.create_tracks:
         return changes
     marked = []
@@ -290,14 +299,18 @@ def _of_new_tracks(
 def _find_reused(
     edit: ReleaseEdit, artifacts: ListedArtifacts
 ) -> dict[int, FileResult]:
-    """Return the results of those artifacts of the job that Google Play has, by version code."""
+    """Return the results of those artifacts of the job that Google Play has, by version code.
+
+    Raises as `_same`.
+    """
     reused = {}
     for artifact in edit.job.artifacts:
         code = version_code(artifact)
-        if code in artifacts:
+        existing = artifacts.get(code)
+        if existing is not None:
             by_earlier_run = _by_earlier_run(edit, artifact)
             reused[code] = _same(
-                edit, artifact, artifacts[code], by_earlier_run=by_earlier_run
+                edit, artifact, existing, by_earlier_run=by_earlier_run
             )
     return reused
 
@@ -312,6 +325,9 @@ def _changes(edit: ReleaseEdit, comparison: Comparison) -> Changes:
         job, comparison.on_google_play, comparison.published, shared_edit
     )
     images = [place.change for place in comparison.listing.places if place.change]
+    happened = edit.state.commit is CommitKnowledge.HAPPENED
+    if edit.previous.overtaken:
+        happened = False  # it is rather somebody else's release that is live
     on_tracks = comparison.tracks.changes
     first_staged = reach.first_staged(on_tracks)
     shadowed = reach.shadowed(on_tracks, edit.seen)
@@ -326,8 +342,7 @@ def _changes(edit: ReleaseEdit, comparison: Comparison) -> Changes:
         reach=(*first_staged, *shadowed, *left_behind),
         others=other_tracks(edit),
         not_shown=_not_shown(edit, listed=comparison.lists_tracks),
-        happened=edit.state.commit is CommitKnowledge.HAPPENED
-        and not edit.previous.overtaken,
+        happened=happened,
         in_edit=edit.state.own and edit.state.stage is Stage.CHANGED,
     )
 
@@ -340,9 +355,9 @@ def _publish_version_codes(context: Context, changes: Changes) -> None:
 
 
 def _put(edit: ReleaseEdit, comparison: Comparison, changes: Changes) -> Changes:
-    """Put what was shown into the edit, and return it with the tracks as they are then.
+    """Put what was shown into the edit, and return it with what became of the tracks.
 
-    The store listing and the release are written at the same time; neither depends on the other.
+    The store listing and the release are written at the same time, as neither depends on the other.
     """
     on_tracks: list[TrackChange] = []
 
@@ -377,11 +392,12 @@ def _put_artifacts(edit: ReleaseEdit, reused: Mapping[int, FileResult]) -> None:
 def _put_what_needs_artifacts(
     edit: ReleaseEdit, comparison: Comparison, changes: Changes
 ) -> tuple[TrackChange, ...]:
-    """Put the files that go with the artifacts, the tracks and the testers into the edit.
+    """Put the files that go with the artifacts, the tracks and the testers into the edit, and
+    return what became of the tracks.
 
-    Returns what became of the tracks. In an edit of our own all of it is put at the same time: if
-    one of the files is refused, the edit is deleted with the tracks. A shared edit stays open after
-    a refusal, and another job may commit it, so the tracks come last there.
+    In an edit of our own all of it is put at the same time: if one of the files is refused, the
+    edit is deleted with the tracks. A shared edit stays open after a refusal, and another job may
+    commit it, so the tracks come last there.
     """
     on_tracks: list[TrackChange] = []
 
@@ -407,13 +423,14 @@ def _put_what_needs_artifacts(
 
 
 def _paths(job: ReleaseJob) -> list[str]:
-    """Return the files of a job in the order in which results are listed."""
+    """Return the paths of a job's files in the order in which results are listed."""
     paths = []
     for artifact in job.artifacts:
         paths.append(artifact.name)
         for companion in job.supplementary:
-            of_artifact = companion.version_code == version_code(artifact)
-            if of_artifact and isinstance(companion.file, Artifact):
+            if companion.version_code != version_code(artifact):
+                continue
+            if isinstance(companion.file, Artifact):
                 paths.append(companion.file.name)
     if job.listing:
         for images in job.listing.images.values():
@@ -422,7 +439,10 @@ def _paths(job: ReleaseJob) -> list[str]:
 
 
 def _plan_tracks(edit: ReleaseEdit, codes: Collection[int]) -> tuple[TrackChange, ...]:
-    """Return what becomes of each track; `codes` are the version codes that Google Play has."""
+    """Return what becomes of each track; `codes` are the version codes that Google Play has.
+
+    Raises ReleaseRefused for a release that must not come to a track.
+    """
     updates = track_merge.plan_updates(edit, codes)
     for update in updates:
         reach.check_upgrade(update)
@@ -430,7 +450,7 @@ def _plan_tracks(edit: ReleaseEdit, codes: Collection[int]) -> tuple[TrackChange
 
 
 def _put_tracks(edit: ReleaseEdit) -> tuple[TrackChange, ...]:
-    """Write the release to each of the job's tracks."""
+    """Write the release to each of the job's tracks, and return what became of them."""
     if edit.job.tracks and not edit.state.own:
         # Other jobs may have written to the tracks of the shared edit meanwhile.
         edit.seen = tracks.all_tracks(edit.api)
@@ -464,16 +484,13 @@ def _not_shown(edit: ReleaseEdit, *, listed: bool) -> str:
                 "list now"
             )
         return f"{others} in edit {edit.id}: they are committed with it{unlisted}"
-    if not any(map(_is_about_listing, edit.uncommitted)):
-        return ""
-    return (
-        f"what an earlier run of this job changed in the store listing of edit {edit.id} already, "
-        "and did not commit"
-    )
-
-
-def _is_about_listing(purpose: str) -> bool:
-    return purpose.startswith("listing:")
+    for purpose in edit.uncommitted:
+        if purpose.startswith("listing:"):
+            return (
+                f"what an earlier run of this job changed in the store listing of edit {edit.id} "
+                "already, and did not commit"
+            )
+    return ""
 
 
 def _put_artifact(
@@ -490,10 +507,11 @@ def _put_artifact(
 
 
 def _upload_artifact(edit: ReleaseEdit, artifact: Artifact) -> FileResult | None:
-    """Upload an artifact. Returns the result of one that turns out to be there already, else None.
+    """Upload an artifact. Return the result of one that turns out to be there already, otherwise
+    None.
 
-    Where the response is lost and the edit does not list the artifact, it is sent again: no version
-    code can be there twice.
+    If the response is lost and the edit does not list the artifact, it is sent again: no version
+    code can be there twice. Raises as `_same`, and IntegrityError as `_check_reported_code`.
     """
     code = version_code(artifact)
     kind = _kind(artifact)
@@ -507,8 +525,8 @@ def _upload_artifact(edit: ReleaseEdit, artifact: Artifact) -> FileResult | None
         except (ApiError, OutcomeUnknown) as error:
             if isinstance(error, ApiError) and find(error) is not VERSION_TAKEN:
                 raise
-            # It may be there by now: an upload of ours whose response was lost, or another job's in
-            # a shared edit.
+            # The version code may be there by now: by an upload of ours whose response was lost, or
+            # by another job in a shared edit.
             existing = listed_artifacts(edit).get(code)
             if existing is not None:
                 return _same(edit, artifact, existing, by_earlier_run=by_earlier_run)
@@ -524,7 +542,7 @@ def _upload_artifact(edit: ReleaseEdit, artifact: Artifact) -> FileResult | None
 
 
 def _check_reported_code(artifact: Artifact, result: FileResult) -> None:
-    """Raise IntegrityError where Google Play reports another version code than the manifest has."""
+    """Raise IntegrityError if Google Play reports another version code than the manifest has."""
     code = version_code(artifact)
     reported = result.resource.get("versionCode")
     # The documents call it an integer, and JSON may carry it as text.
@@ -545,11 +563,13 @@ def _kind(artifact: Artifact) -> str:
 
 
 def _by_earlier_run(edit: ReleaseEdit, artifact: Artifact) -> bool:
-    """Whether an earlier run of the job may have uploaded an artifact with this version code into
-    its own edit.
+    """Return whether an earlier run of the job may have uploaded an artifact with this version code
+    into the edit, which is our own.
     """
+    if not edit.state.own:
+        return False
     purpose = edit.job.artifact_purpose(version_code(artifact))
-    return edit.state.own and purpose in edit.uncommitted
+    return purpose in edit.uncommitted
 
 
 def _same(
@@ -561,8 +581,8 @@ def _same(
 ) -> FileResult:
     """Return the result of an artifact that Google Play has already.
 
-    Raises ReleaseRefused where it has other bytes, or may not be reused. Raises BuiltAgain where it
-    has other bytes that are only in this edit, uploaded by an earlier run.
+    Raises ReleaseRefused if Google Play has other bytes, or the artifact may not be reused, and
+    BuiltAgain if the other bytes are only in this edit, uploaded by an earlier run.
     """
     code = version_code(artifact)
     ours = edit.context.sha256(artifact)
@@ -601,9 +621,9 @@ def _same(
 
 
 def _where(edit: ReleaseEdit, code: int) -> str:
-    """Say where an artifact listed by the edit is.
+    """Return in words where an artifact is that the edit lists.
 
-    What was uploaded into the edit, perhaps by others, is not live yet.
+    One that was uploaded into the edit, perhaps by others, is not live yet.
     """
     if not edit.state.own or edit.job.artifact_purpose(code) in edit.uncommitted:
         return f"in edit {edit.id}"
@@ -670,15 +690,13 @@ def other_tracks(edit: ReleaseEdit) -> tuple[OtherTrack, ...]:
 
 
 def _validate(edit: ReleaseEdit) -> None:
-    """Let Google Play validate the edit. Raises ApiError where it would refuse the commit."""
+    """Let Google Play validate the edit. Raises ApiError if it would refuse the commit."""
     try:
         edit.api.validate()
     except ApiError as refused:
-        # Google demands a parameter that only a commit can carry. With `false` no commit carries
-        # it, so that the refusal stands.
-        if (
-            find(refused) is not REVIEW_BY_HAND
-            or edit.job.not_sent_for_review == "false"
-        ):
+        if find(refused) is not REVIEW_BY_HAND:
+            raise
+        # Google demands a parameter that only a commit can carry, and with `false` none does.
+        if edit.job.not_sent_for_review == "false":
             raise
         edit.context.info(f"Google Play says: {refused.message}")
