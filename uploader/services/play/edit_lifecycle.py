@@ -371,9 +371,9 @@ class PreviousEdit:
 
     - `shared_id`: its id, if it is a shared one. The present one only shows whether its commit
       happened.
-    - `overtaken`: others closed it while it held changes of the job. These were not committed for
-      certain, unless it was the job's own commit that found the edit closed.
-    - `surely_committed`: it has told that it is committed.
+    - `overtaken`: others closed it while it held changes of the job. It is certain that these were
+      not committed, unless it was the job's own commit that found the edit closed.
+    - `surely_committed`: the edit itself has said that it is committed.
     """
 
     shared_id: str = ""
@@ -461,8 +461,8 @@ class ReleaseEdit:
         """Note whether the commit of the edit before this one happened, as what is live shows.
 
         A commit that was only about supplementary files can't be seen: these count as lost, and are
-        sent again. Raises ReleaseRefused if a shared edit may be lost, since other jobs
-        would have to make their part of it again.
+        sent again. Raises ReleaseRefused if a shared edit may be lost, since other jobs would have
+        to make their part of it again.
         """
         shows = _any_shown(self.changes)
         shared_id = self.previous.shared_id

@@ -59,7 +59,7 @@ class ReleaseOptions:
 class SupplementaryFile:
     """A file that goes with an artifact.
 
-    `file` is the file itself, the version code whose file is used, or `bundle` where the bundle
+    `file` is the file itself, the version code whose file is used, or `bundle` if the bundle
     contains it.
     """
 
@@ -77,13 +77,16 @@ class SupplementaryFile:
 class ReleaseJob:
     """One release job, for one app.
 
-    `artifacts` have their manifests. `notes` are release notes by track and `names` release names,
-    those of every other track under None. `notes_left_out` is what was cut off of notes that were
-    too long. With `copy_notes` the notes of the release on the track are used instead. Notes
-    without a language are for the app's default one. `retain_last` keeps the versions of the last
-    completed release. `testers` are the Google Groups of the `tester_tracks`. `rollout` marks a job
-    that looks at a release on the track. In a `rehearsal` everything happens in the emulator.
-    `apps_in_run` is the number of apps that the run releases.
+    - `artifacts`: they have their manifests.
+    - `notes`, `names`: release notes and release names by track; those of all other tracks are
+      under None. Notes without a language are for the app's default one.
+    - `notes_left_out`: what was cut off of notes that were too long.
+    - `copy_notes`: the notes of the release on the track are used instead.
+    - `retain_last`: the versions of the last completed release stay in the release.
+    - `testers`: the Google Groups of the `tester_tracks`.
+    - `rollout`: the job looks at a release on the track, and takes it further or halts it.
+    - `rehearsal`: everything happens in the emulator.
+    - `apps_in_run`: how many apps the run releases.
 
     Without artifacts, the release is taken from `promote_from` (all of it or the `promoted` version
     codes), made of the `retained` version codes, or it is the one that is on the track already.
@@ -140,13 +143,14 @@ class ReleaseJob:
 
     @property
     def version_name(self) -> str:
-        """The version name of the artifacts; Google Play gives it to a release that has no other
-        name.
+        """The version names of the artifacts, joined by `+`. Google Play gives it to a release that
+        has no other name.
         """
         names: dict[str, None] = {}  # an ordered set
         for artifact in self.artifacts:
-            if artifact.manifest and artifact.manifest.version_name:
-                names[artifact.manifest.version_name] = None
+            manifest = artifact.manifest
+            if manifest and manifest.version_name:
+                names[manifest.version_name] = None
         return "+".join(names)
 
     def notes_of(self, track: str) -> Notes:
@@ -165,11 +169,11 @@ class ReleaseJob:
         return False
 
     def purposes(self, sha256: Callable[[Artifact], str]) -> frozenset[str]:
-        """Return what the job may change in an edit, as it is named in the journal.
+        """Return what the job may change in an edit, as the journal names it.
 
-        A later run replaces another mapping, symbols, expansion file or track, and sees other bytes
-        of an artifact by their digest. Changes that it would only add to have a digest of what is
-        wished in their names.
+        A later run replaces a mapping, symbols, an expansion file or a track that differs, and
+        notices an artifact with other bytes by its digest. The name of a change that it would only
+        add to has a digest of what is wished.
         """
         purposes = set()
         for code in self.codes:
@@ -188,11 +192,12 @@ class ReleaseJob:
         return frozenset(purposes)
 
     def listing_purpose(self, sha256: Callable[[Artifact], str]) -> str:
-        """Return the purpose of all changes to the store listing.
-
-        It has a digest of the texts, of the images in their order, and of what is pruned.
+        """Return the purpose of all changes to the store listing, with a digest of the texts, of
+        the images in their order, and of what is pruned.
         """
-        listing = self.listing or StoreFiles()
+        listing = self.listing
+        if listing is None:
+            listing = StoreFiles()
         texts = {language: dict(texts) for language, texts in listing.texts.items()}
         images = {}
         for place, files in listing.images.items():
@@ -241,7 +246,7 @@ class ReleaseJob:
 
     @property
     def promotion(self) -> str:
-        """The source of a promotion and its version codes, empty where the job is no promotion."""
+        """The source of a promotion and its version codes; empty if the job is no promotion."""
         return " ".join((self.promote_from, *self.promoted))
 
     @property
@@ -250,21 +255,24 @@ class ReleaseJob:
 
         Dry runs have other names, so that they never continue in the edit of a release.
         """
-        if self.rollout:
-            kind = "look" if self.dry_run else "rollout"
-        else:
-            kind = "rehearsal" if self.dry_run else "edit"
+        kind = "edit"
+        if self.rollout and self.dry_run:
+            kind = "look"
+        elif self.rollout:
+            kind = "rollout"
+        elif self.dry_run:
+            kind = "rehearsal"
         return f"{kind}:{self.package}"
 
 
 def _digest(value: object) -> str:
-    """Return the SHA-256 of a JSON value, which does not depend on the order of its names."""
+    """Return the SHA-256 of a JSON value in hex. The order of names in it makes no difference."""
     text = json.dumps(value, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def version_code(artifact: Artifact) -> int:
-    """Return the version code in an artifact's manifest, 0 where it could not be read."""
+    """Return the version code in an artifact's manifest, 0 if it could not be read."""
     if artifact.manifest is None:
         return 0
     return artifact.manifest.version_code

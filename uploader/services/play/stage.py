@@ -91,7 +91,7 @@ class Comparison:
     """What a job asks for, compared with what the edit has.
 
     - `reused`: the results of the artifacts that are there already, by version code.
-    - `tracks`: what becomes of each track.
+    - `tracks`: what becomes of the tracks.
     - `lists_tracks`: whether Google Play lists the tracks of the app.
     - `published`: the files that went with a version that is live, in an earlier release.
     - `sent`: the digests of the files that went with an artifact into this edit, or into the one
@@ -111,11 +111,12 @@ class Comparison:
 
 @dataclass(frozen=True)
 class _TrackComparison:
-    """What becomes of each track.
+    """What becomes of the tracks.
 
+    - `changes`: what each of them holds, and is to hold.
     - `are_as_written`: the tracks are as an earlier commit of the job made them, and stay so.
-    - `commits_again`: the earlier commit happened, and people have changed since what the job asks
-      for: that needs a second one.
+    - `commits_again`: the earlier commit happened, but people have changed since then what the job
+      asks for, which needs a second commit.
     """
 
     changes: tuple[TrackChange, ...]
@@ -187,7 +188,7 @@ def _look_for_earlier_commit(
 
 
 def _are_settled(changes: Sequence[TrackChange]) -> bool:
-    """Return whether every track holds already what the job wants there."""
+    """Return whether every track already holds what the job wants there."""
     return all(change.settled for change in changes)
 
 
