@@ -600,7 +600,7 @@ def test_a_step_that_fails_says_nothing_of_a_halt() -> None:
         look(play)
     assert "halted" not in str(caught.value)
     assert "existing-edit-id" not in str(caught.value)
-    assert "is kept with everything in it: run again." in caught.value.hint
+    assert "and run again. Edit 1 is kept with everything in it." in caught.value.hint
 
 
 def other_run(play: Console) -> None:

@@ -1283,10 +1283,14 @@ def _with_edit(edit: ReleaseEdit, refused: UploaderError) -> UploaderError:
     kept += " is kept with everything in it"
     if needs_new_build(error.code):
         return error.with_advice(also=f"{kept}.")
-    by_id = ""
+    ways = []
     if not edit.job.rollout and not edit.job.one_of_several:
-        by_id = f"set `existing-edit-id: {edit.id}`, or "
-    return error.with_advice(also=f"{kept}: {by_id}run again.")
+        ways.append(f"set `existing-edit-id: {edit.id}`")
+    if "run again" not in error.hint:
+        ways.append("run again")
+    if not ways:
+        return error.with_advice(also=f"{kept}.")
+    return error.with_advice(also=f"{kept}: {', or '.join(ways)}.")
 
 
 def _permissions_to_commit(job: ReleaseJob) -> str:
