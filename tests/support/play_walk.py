@@ -339,10 +339,10 @@ class Walk:
             for track, live in commit.after.tracks.items():
                 if commit.before.tracks.get(track) != live:
                     assert f"Track {track}\n" in told or f" track {track}: " in told
-                    on_track = [Release(one) for one in live]
-                    for one in on_track:
-                        codes = "+".join(one.version_codes)
-                        words = in_words(one, on_track)
+                    releases = [Release(one) for one in live]
+                    for release in releases:
+                        codes = "+".join(release.version_codes)
+                        words = in_words(release, releases)
                         assert re.search(
                             rf"\b{re.escape(codes)}(\)?[:,] | \(){re.escape(words)}",
                             told,
