@@ -201,8 +201,8 @@ def _contradictions(inputs: LoginInputs) -> Iterator[Problem]:
 
 
 def _machine(setting: Setting) -> CredentialSource:
-    """Return the user's gcloud login, checked as any other configuration is; where there is none,
-    the machine's own credentials, which the metadata server hands out.
+    """Return the user's gcloud login, checked as any other configuration is; if there is none, the
+    machine's own credentials, which the metadata server hands out.
     """
     name = "application default credentials"
     path = gcloud_login(setting.platform)

@@ -639,7 +639,7 @@ class Login:
             on_secret(secret)
 
     def token(self, min_seconds: float = EARLY_RENEWAL) -> str:
-        """Return a bearer token that stays valid for `min_seconds`, or for half its life where it
+        """Return a bearer token that stays valid for `min_seconds`, or for half its life if it
         never lives so long.
 
         Raises CredentialsError when the login is refused, ProtocolError for a response that is no

@@ -75,7 +75,7 @@ def _how_to_free(folder: Path | None) -> str:
 class Spool:
     """The file, and which of its blocks are free. May be used from several threads.
 
-    `hint` says what to do where the disk is full.
+    `hint` says what to do if the disk is full.
     """
 
     def __init__(

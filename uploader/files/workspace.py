@@ -360,7 +360,7 @@ def reason(error: Exception) -> str:
 
 
 def _check_kind(status: os.stat_result, *, pipe: bool) -> None:
-    """Raise NotOpened for anything but a regular file, or a named pipe where that is allowed."""
+    """Raise NotOpened for anything but a regular file, or a named pipe if that is allowed."""
     if stat.S_ISREG(status.st_mode):
         return
     if not pipe or not stat.S_ISFIFO(status.st_mode):

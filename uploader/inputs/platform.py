@@ -255,7 +255,7 @@ def _summary_file(
     """Return the file for the job summary; GitHub's runner makes it in the folder of the one for
     outputs.
 
-    One that is elsewhere is not believed where marks of another system are set.
+    One that is elsewhere is not believed if marks of another system are set.
     """
     summary_file = _path(of_github("GITHUB_STEP_SUMMARY"))
     if (
@@ -340,7 +340,7 @@ def _in_checkout(path: Path) -> bool:
 
 
 def _doubt(environ: Mapping[str, str], kind: Kind, others: Mapping[str, str]) -> str:
-    """Return a sentence where the variables of several systems are set: which ones, and what that
+    """Return a sentence if the variables of several systems are set: which ones, and what that
     means for this run.
     """
     marks = dict(others)
@@ -428,8 +428,8 @@ def _path(text: str) -> Path | None:
 
 
 def _workspace(get: _Get, kind: Kind) -> Path:
-    """Return the folder that the CI system names, or the current one where this process does not
-    see it: the name may be that of the host.
+    """Return the folder that the CI system names, or the current one if this process does not see
+    it: the name may be that of the host.
     """
     folder = ""
     if kind == "github":

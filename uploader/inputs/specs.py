@@ -131,7 +131,7 @@ class InputSpec(Generic[T]):
 
     @property
     def default_value(self) -> T:
-        """The value where the input is not given."""
+        """The value if the input is not given."""
         if self.empty is _Parsed.FROM_DEFAULT:
             return self.parser(self.default)
         return self.empty
@@ -157,7 +157,7 @@ class InputSpec(Generic[T]):
 
     @property
     def written_default(self) -> str:
-        """What stands for the input where it is left out; empty if nothing can be written."""
+        """What stands for the input if it is left out; empty if nothing can be written."""
         return self.refuse_empty.word if self.refuse_empty else self.default
 
     @property

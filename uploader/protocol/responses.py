@@ -44,7 +44,7 @@ class Verdict(Enum):
 
 def verdict(response: Response | TransportError) -> Verdict:
     """Judge a response, or its absence: broken connections, 5xx, 408, 429 and rate-limit 403s may
-    be tried again, but not where a quota of the day is spent.
+    be tried again, but not if a quota of the day is spent.
 
     Whether the server may have acted on the request matters where a repeat adds: it never did
     before it had all of it, nor when it turned the request away (408, 429, rate limits); a 5xx and

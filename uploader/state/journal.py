@@ -255,7 +255,7 @@ def _job_key(job: Upload) -> str:
 
 
 def _file_key(job: Upload) -> list[Any]:
-    """Return what makes two files of one name the same one, or the content where it never was in a
+    """Return what makes two files of one name the same one, or the content if it never was in a
     file.
 
     Build tools set mtimes at will; the inode's own time of change can't be set, so with it nothing

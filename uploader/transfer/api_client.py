@@ -200,7 +200,7 @@ class ApiClient:
         ] = lambda _: None,
         retry_on: Callable[[ApiError], str] | None = None,
     ) -> Response:
-        """Return the success that one request ends with, attempted again where that does no harm.
+        """Return the success that one request ends with, attempted again if that does no harm.
 
         `in_doubt` is asked after a response, or the lack of one, that leaves open whether the
         request had its effect: the error with which that is the end, None if it may be sent again.

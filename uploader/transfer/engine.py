@@ -247,8 +247,8 @@ class Engine:
         Until then a kill may make it necessary to run again, and what is done must be found done.
         After a failure the finished uploads stay for this run's next attempt, which would add them
         a second time. What was told to be in doubt, or to have failed behind its upload, does not:
-        whoever runs again after that wants it to be sent. All of it stays where the end could not
-        be `told` to later steps, which is like a kill for them.
+        whoever runs again after that wants it to be sent. All of it stays if the end could not be
+        `told` to later steps, which is like a kill for them.
         """
         if told:
             # a run that was left behind may still add to it
@@ -262,7 +262,7 @@ class Engine:
         self._journal.close()
 
     def _retrier(self, name: str = "") -> Retrier:
-        """Begin the retries of the file of this name, or of anything else where it is empty."""
+        """Begin the retries of the file of this name, or of anything else if it is empty."""
 
         def report(wait: Wait) -> None:
             text = str(wait)

@@ -238,8 +238,8 @@ def has_utf8_name(member: zipfile.ZipInfo) -> bool:
 
 def _name(member: zipfile.ZipInfo) -> str:
     """Return the name of a member as Android and Java read it: in UTF-8, whether or not its flag
-    says so. `zipfile` reads it in the code page 437 without the flag, and so does this where it is
-    no UTF-8.
+    says so. `zipfile` reads it in the code page 437 without the flag, and so does this if it is not
+    UTF-8.
     """
     if member.flag_bits & _UTF8_NAME or member.filename.isascii():
         return member.filename

@@ -93,8 +93,8 @@ def _is_split(listed: ListedApk, identity: Identity, bundle: Bundle) -> bool:
 def _is_whole_for_sure(identity: Identity, bundle: Bundle) -> bool:
     """Return whether an APK without the name of a split can't be the main split of the base.
 
-    In that bundletool notes modules only where others than the base became a part of it, and only
-    those that are on every device (BundleModuleMerger).
+    In the main split bundletool only notes modules if others than the base became part of it, and
+    only those that are on every device (BundleModuleMerger).
     """
     fused = set(identity.fused)
     if fused == {"base"}:

@@ -202,7 +202,7 @@ def _read(file: BinaryIO) -> Manifest:
 
 
 def _read_elements(archive: Archive, *, bundle: bool) -> list[Element]:
-    """Read the root of the manifest and its children. Raises MalformedFile, also where there is no
+    """Read the root of the manifest and its children. Raises MalformedFile, also if there is no
     manifest.
     """
     if bundle:

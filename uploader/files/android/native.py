@@ -144,8 +144,8 @@ def _list_files(root: Path, name: str) -> dict[str, Path]:
 def _from_zip(
     file: BinaryIO, artifact: Artifact, temp: Path, problems: Problems
 ) -> Artifact:
-    """Return the zip itself where its layout is right, otherwise another one with the symbol files
-    in it. Raises InputError.
+    """Return the zip itself if its layout is right, otherwise another one with the symbol files in
+    it. Raises InputError.
     """
     try:
         archive = open_zip(file)
@@ -239,8 +239,8 @@ def _target(source: str) -> str:
 
 
 def _written(files: Mapping[str, Opener], temp: Path, name: str) -> Artifact:
-    """Write the zip, into a file that has no name where the system allows it: it is gone with this
-    process, even if that is killed. Raises InputError, and OSError where there is no room.
+    """Write the zip, into a file without a name if the system allows that: it is gone with this
+    process, even if that is killed. Raises InputError, and OSError if there is no room.
     """
     try:
         temp.mkdir(parents=True, exist_ok=True)
@@ -291,7 +291,7 @@ def _new_file(temp: Path) -> tuple[IO[bytes], Path]:
 
 
 def _not_packed(name: str, error: Exception) -> InputError:
-    """Return the error for what can't be packed, with the system's reason where it has one."""
+    """Return the error for what can't be packed, with the system's reason if there is one."""
     reason = getattr(error, "strerror", None)
     if not reason:
         reason = "a file in it is damaged, encrypted or of an unknown compression"

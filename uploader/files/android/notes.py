@@ -190,7 +190,7 @@ class LocalizedFolder:
         return entries
 
     def language(self, path: Path, *, must_be_known: bool) -> str:
-        """Return the language that an entry is named for, "" where Play can't have it. The problem
+        """Return the language that an entry is named for, "" if Play can't have it. The problem
         suggests what to write instead.
         """
         name = path.name
@@ -278,7 +278,7 @@ def _path_in_a_file(text: str, path: Path, root: Path) -> str:
 
 
 def _oddity(text: str, max_length: int | None) -> str:
-    """Return why Play may not take a text, as the rest of a sentence: it is too long where an emoji
+    """Return why Play may not take a text, as the rest of a sentence: it is too long if an emoji
     counts twice. Empty otherwise.
     """
     if max_length is None:
@@ -697,7 +697,7 @@ def _no_text(text: str, root: Path | None) -> Mistake | None:
 
 
 def _unquoted(text: str) -> str:
-    """Return what is in the quotes around a whole text, or the text itself where there are none."""
+    """Return what is in the quotes around a whole text, or the text itself if there are none."""
     if not _QUOTED.fullmatch(text):
         return text
     if text.startswith("'"):

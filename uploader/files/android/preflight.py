@@ -86,7 +86,7 @@ def check_certificate(
     artifacts: Iterable[Artifact], expected: str, problems: Problems
 ) -> None:
     """Add a problem for each file that is not signed with the expected certificate alone (SHA-256,
-    lower-case hex). Nothing is checked where none is expected.
+    lower-case hex). Nothing is checked if none is expected.
     """
     if not expected:
         return

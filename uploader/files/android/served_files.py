@@ -261,7 +261,7 @@ class Tables:
 class Bundle:
     """A bundle, as far as APKs are compared with it. Raises MalformedFile.
 
-    `tables` are its resource tables where it was read before.
+    `tables` are its resource tables if it was read before.
     """
 
     def __init__(self, file: BinaryIO, tables: Tables | None = None) -> None:
