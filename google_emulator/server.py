@@ -191,9 +191,8 @@ class Connection(socketserver.StreamRequestHandler):
         except (Interrupted, Disconnected):
             raise
         except Exception:  # noqa: BLE001 - whatever it is, the client gets an answer
-            if (
-                not self.server.is_stopping
-            ):  # else what was uploaded may be gone already
+            # In a server that stops what was uploaded may be gone already.
+            if not self.server.is_stopping:
                 traceback.print_exc(file=sys.stderr)
             return ApiError(500, "Internal error encountered.").response()
 
