@@ -1283,14 +1283,15 @@ def _with_edit(edit: ReleaseEdit, refused: UploaderError) -> UploaderError:
     kept += " is kept with everything in it"
     if needs_new_build(error.code):
         return error.with_advice(also=f"{kept}.")
-    ways = []
-    if not edit.job.rollout and not edit.job.one_of_several:
-        ways.append(f"set `existing-edit-id: {edit.id}`")
-    if "run again" not in error.hint:
-        ways.append("run again")
-    if not ways:
-        return error.with_advice(also=f"{kept}.")
-    return error.with_advice(also=f"{kept}: {', or '.join(ways)}.")
+    by_id = not edit.job.rollout and not edit.job.one_of_several
+    says_run_again = "run again" in error.hint
+    if by_id and says_run_again:
+        kept += f": set `existing-edit-id: {edit.id}` to go on in it"
+    elif by_id:
+        kept += f": set `existing-edit-id: {edit.id}`, or run again"
+    elif not says_run_again:
+        kept += ": run again"
+    return error.with_advice(also=f"{kept}.")
 
 
 def _permissions_to_commit(job: ReleaseJob) -> str:
