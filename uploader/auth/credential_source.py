@@ -416,8 +416,9 @@ def _absent(names: Sequence[str], kind: str) -> str:
     """Return what is wrong with a configuration without these fields."""
     noun = "fields" if len(names) > 1 else "field"
     listed = ", ".join(f"`{name}`" for name in names)
-    subject = f"the {noun} {listed} of this `{kind}` configuration"
-    return f"{subject} must be present, as text."
+    return (
+        f"the {noun} {listed} of this `{kind}` configuration must be present, as text."
+    )
 
 
 def _wrong_type(info: Mapping[str, Any]) -> str:
