@@ -1393,6 +1393,22 @@ def test_a_promotion_is_repeated_for_the_version_that_it_was_begun_with(
     )
 
 
+@pytest.mark.parametrize("status", ["halted", "draft"])
+def test_a_promotion_is_not_taken_for_a_release_that_retains_its_version(
+    status: str,
+) -> None:
+    """The completed release of beta is promoted, whatever is listed before it."""
+    share = {"userFraction": 0.1} if status == "halted" else {}
+    play = Play(
+        beta=[release(2, 3, status=status, **share), release(2)],
+        production=[release(1)],
+    )
+    engine = Engine(play)
+    engine.run(PROMOTION)
+    assert play.live.tracks["production"] == [PROMOTED, release(1)]
+    assert engine.outputs["committed"] == "true"
+
+
 def test_a_promotion_that_loses_its_edit_goes_on_with_its_version() -> None:
     """Somebody released the next version between the plan and the commit of one run."""
     play = Play(beta=[release(2)], production=[release(1)])

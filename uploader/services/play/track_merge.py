@@ -340,7 +340,13 @@ def _promoted(edit: ReleaseEdit) -> Release | None:
 
 
 def _status_by_now(offered: Iterable[Release], begun: Release) -> Status:
-    """Return the status that the release which a promotion has begun with has on its track now."""
+    """Return the status that the release which a promotion has begun with has on its track now.
+
+    A halted or draft release that keeps its version codes may be listed before it.
+    """
+    same = model.find_same_versions(offered, begun)
+    if same is not None:
+        return same.status
     for release in offered:
         if release.covers(begun):
             return release.status
