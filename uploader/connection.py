@@ -53,7 +53,10 @@ def connect(
         reporter.info(f"Requests go through {describe_proxy(proxy)}.")
     cancellation.on_cancel(client.abort)
     policy = RetryPolicy(
-        clock, cancellation, settings.max_retries, settings.retry_deadline
+        clock,
+        cancellation,
+        settings.max_retries,
+        settings.retry_deadline,
     )
     login_inputs = inputs.record(LoginInputs)
     source = plan.source or credential_source.parse(login_inputs)

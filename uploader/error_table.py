@@ -30,7 +30,9 @@ def _read() -> Iterator[Entry]:
     )
     for name in table.sections():
         source, _, code = name.rpartition(": ")
-        yield Entry(code, source, int(table[name]["exit"]), dict(table[name]))
+        words = dict(table[name])
+        exit_code = int(words["exit"])
+        yield Entry(code, source, exit_code, words)
 
 
 ENTRIES = tuple(_read())

@@ -57,7 +57,12 @@ class UploaderError(Exception):
     hint: str
 
     def __init__(
-        self, what: str, *, cause: str = "", hint: str = "", code: str = ""
+        self,
+        what: str,
+        *,
+        cause: str = "",
+        hint: str = "",
+        code: str = "",
     ) -> None:
         super().__init__(what)
         vars(self).update(what=what, cause=cause, hint=hint, code=code or self.code)
@@ -113,7 +118,11 @@ class UploaderError(Exception):
         return other
 
     def __init_subclass__(
-        cls, *, exit_code: int = 0, title: str = "", code: str = ""
+        cls,
+        *,
+        exit_code: int = 0,
+        title: str = "",
+        code: str = "",
     ) -> None:
         if exit_code:
             cls.exit_code = exit_code
@@ -302,7 +311,10 @@ class ApiError(ServiceError, title="Refused", code="refused"):
     ) -> None:
         super().__init__(what, cause=cause, hint=hint)
         vars(self).update(
-            status=status, reason=reason, message=message, body=body or {}
+            status=status,
+            reason=reason,
+            message=message,
+            body=body or {},
         )
 
 
@@ -330,7 +342,12 @@ class OutcomeUnknown(ServiceError, title="Outcome unknown", code="outcome-unknow
     """
 
     def __init__(
-        self, what: str, *, cause: str = "", hint: str = "", session_kept: bool = False
+        self,
+        what: str,
+        *,
+        cause: str = "",
+        hint: str = "",
+        session_kept: bool = False,
     ) -> None:
         super().__init__(what, cause=cause, hint=hint)
         vars(self).update(session_kept=session_kept)

@@ -157,7 +157,10 @@ def prepare(inputs: Inputs, files: Artifacts, workspace: Workspace) -> Prepared:
 
             sharing = inputs.record(InternalSharingInputs)
             prepared = internal_sharing.prepare(
-                common, files, sharing.package_name, sharing.expected_certificate
+                common,
+                files,
+                sharing.package_name,
+                sharing.expected_certificate,
             )
         case "firebase-app-distribution":
             from uploader.services import app_distribution
@@ -173,14 +176,21 @@ def prepare(inputs: Inputs, files: Artifacts, workspace: Workspace) -> Prepared:
 
             games = inputs.record(GamesInputs)
             prepared = play_games.prepare(
-                common, files, games.resource_id, games.image_type, games.metadata
+                common,
+                files,
+                games.resource_id,
+                games.image_type,
+                games.metadata,
             )
         case "ota":
             from uploader.services import ota
 
             package = inputs.record(OtaInputs)
             prepared = ota.prepare(
-                common, files, package.deployment, package.package_title
+                common,
+                files,
+                package.deployment,
+                package.package_title,
             )
         case _:
             from uploader.services import any_method

@@ -180,7 +180,8 @@ def holds_private_key(text: str) -> bool:
     """Return whether a private key in PEM begins in `text`. It may be cut off."""
     for first_line in _KEY_BEGINS.finditer(text):
         start = first_line.end()
-        body, _, _ = text[start : start + _KEY_HEADERS].partition("----")
+        end = start + _KEY_HEADERS
+        body, _, _ = text[start:end].partition("----")
         if _KEY_BODY.search(body):
             return True
     return False

@@ -173,7 +173,8 @@ class RunRecord:
         for path in paths:
             order.setdefault(path, len(order))
         with self._lock:
-            self.results.sort(key=lambda result: order.get(result.path, len(order)))
+            last = len(order)
+            self.results.sort(key=lambda result: order.get(result.path, last))
 
     def discard(
         self,

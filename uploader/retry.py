@@ -123,7 +123,10 @@ class RetryPolicy:
         self._deadline: float | None = None
 
     def retrier(
-        self, report: Report, what: str = "", seconds: float | None = None
+        self,
+        report: Report,
+        what: str = "",
+        seconds: float | None = None,
     ) -> Retrier:
         """Return the waits of an operation that begins now, each reported to `report`; `what` names
         it when they are spent, and after `seconds` no other is allowed.
@@ -260,7 +263,12 @@ class Retrier:
         return backoff(self._spent, clock.fraction())
 
     def _gave_up(
-        self, why: str, response: Result | None, now: float, cause: str, hint: str
+        self,
+        why: str,
+        response: Result | None,
+        now: float,
+        cause: str,
+        hint: str,
     ) -> TemporaryError:
         """Return the error for an operation that has no wait left, and note that time is up."""
         policy = self._policy

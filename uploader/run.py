@@ -247,7 +247,10 @@ class Run:
         return ""
 
     def _write_files(
-        self, results: Sequence[FileResult], outputs: dict[str, str], last_line: str
+        self,
+        results: Sequence[FileResult],
+        outputs: dict[str, str],
+        last_line: str,
     ) -> None:
         """Write the results file and the outputs.
 
@@ -336,7 +339,10 @@ class Run:
         return None
 
     def _page(
-        self, headline: str, results: Sequence[FileResult], outputs: Mapping[str, str]
+        self,
+        headline: str,
+        results: Sequence[FileResult],
+        outputs: Mapping[str, str],
     ) -> str:
         """Return the job summary."""
         # Imported only now: a run in a shell writes none.
@@ -460,7 +466,10 @@ class Run:
         return f"Not {done}"
 
     def _what_became_of_several(
-        self, apps: Mapping[str, Any], in_review: int, outputs: Mapping[str, str]
+        self,
+        apps: Mapping[str, Any],
+        in_review: int,
+        outputs: Mapping[str, str],
     ) -> str:
         """Return how many of several apps are live or sent for review, and which one failed; empty
         if none is, or all are. `apps` is the value of the output of that name.

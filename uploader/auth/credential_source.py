@@ -253,7 +253,10 @@ def _keyless(inputs: LoginInputs) -> CredentialSource:
             f"https://iamcredentials.googleapis.com/v1/{name}:generateAccessToken"
         )
     return CredentialSource(
-        KEYLESS, account or provider, "workload-identity-provider", info
+        KEYLESS,
+        account or provider,
+        "workload-identity-provider",
+        info,
     )
 
 
@@ -383,7 +386,8 @@ def _why_not_read(value: str, workspace: Path, error: Exception) -> str:
     where = f" in {printable(str(workspace))}"
     if value.startswith(("/", "~")):
         where = ""
-    return f"there is no file `{value}`{where}.{printable(path_hint(value, workspace))}"
+    hint = printable(path_hint(value, workspace))
+    return f"there is no file `{value}`{where}.{hint}"
 
 
 def _check(info: dict[str, Any], setting: Setting, *, nested: bool = False) -> _Checked:

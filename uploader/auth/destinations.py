@@ -72,7 +72,8 @@ class Destinations:
     @classmethod
     def of(cls, urls: Iterable[str], below: Iterable[str] = ()) -> Destinations:
         """Return the destinations that these URLs name; their queries do not count."""
-        return cls(frozenset(map(_address, urls)), frozenset(map(_address, below)))
+        exact = frozenset(map(_address, urls))
+        return cls(exact, frozenset(map(_address, below)))
 
     def allow(self, url: str) -> bool:
         """Return whether a request may go to this URL."""

@@ -320,7 +320,11 @@ def credentials(
     what = "the configuration can't be used."
     try:
         return _credentials(
-            source.info, list(scopes), subject or None, supplier, access
+            source.info,
+            list(scopes),
+            subject or None,
+            supplier,
+            access,
         )
     except RAISED:
         if "private_key" in source.info:
@@ -386,7 +390,10 @@ def _credentials(
 
 
 def _federated(
-    info: Mapping[str, Any], scopes: list[str], supplier: Any, access: Access
+    info: Mapping[str, Any],
+    scopes: list[str],
+    supplier: Any,
+    access: Access,
 ) -> Any:
     """Return the credentials that exchange a token of another identity provider."""
     from google.auth import aws, identity_pool, pluggable  # as above
@@ -627,7 +634,11 @@ class Login:
         if source.kind != configuration.DEFAULT:
             access = Access(Workspace.of_login(inputs), source.origin)
             self._credential = credentials(
-                source, scopes, inputs.impersonate_user, supplier, access
+                source,
+                scopes,
+                inputs.impersonate_user,
+                supplier,
+                access,
             )
         self._lock = threading.Lock()
         self._token = ""

@@ -89,7 +89,10 @@ class JobToken:
         elif not self._token:
             missing = _NO_TOKEN[platform.kind]
             raise CredentialsError(
-                missing.what, cause=missing.cause, hint=missing.hint, code="no-id-token"
+                missing.what,
+                cause=missing.cause,
+                hint=missing.hint,
+                code="no-id-token",
             )
         elif not is_web_token(self._token):
             raise CredentialsError(
@@ -134,7 +137,10 @@ class JobToken:
         except CredentialsError as refusal:
             why = "GitHub did not permit the job's request for an OIDC token, or the job has ended."
             raise CredentialsError(
-                refusal.what, cause=why, hint=GITHUB_HINT, code="id-token-refused"
+                refusal.what,
+                cause=why,
+                hint=GITHUB_HINT,
+                code="id-token-refused",
             ) from None
         answer = Response(200, body=response.data).json() or {}
         token = answer.get("value")

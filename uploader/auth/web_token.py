@@ -57,7 +57,9 @@ def described(token: str) -> str:
 
 def decode(text: str) -> bytes:
     """Return what is in base64, of either alphabet, padded or not. Raises ValueError."""
-    plain = "".join(text.split()).translate(str.maketrans("-_", "+/")).rstrip("=")
+    without_blanks = "".join(text.split())
+    plain = without_blanks.translate(str.maketrans("-_", "+/"))
+    plain = plain.rstrip("=")
     padding = "=" * (-len(plain) % 4)
     return base64.b64decode(plain + padding, validate=True)
 

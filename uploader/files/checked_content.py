@@ -75,7 +75,11 @@ class CheckedFile(io.RawIOBase):
     """
 
     def __init__(
-        self, file: io.FileIO, size: int, digests: bytes, refuse: Callable[[], NoReturn]
+        self,
+        file: io.FileIO,
+        size: int,
+        digests: bytes,
+        refuse: Callable[[], NoReturn],
     ) -> None:
         super().__init__()
         self._file = file
@@ -125,7 +129,8 @@ class CheckedFile(io.RawIOBase):
         pieces: list[bytes] = []
         while self._position < stop:
             index, start = divmod(self._position, CHECKED_BLOCK)
-            piece = self._block(index)[start : start + stop - self._position]
+            end = start + stop - self._position
+            piece = self._block(index)[start:end]
             pieces.append(piece)
             self._position += len(piece)
         return b"".join(pieces)

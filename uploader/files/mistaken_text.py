@@ -60,7 +60,11 @@ def lfs_pointer(text: str) -> Mistake | None:
 
 
 def path_to_a_text(
-    text: str, folders: Sequence[Path], instead: str, *, must_exist: bool = False
+    text: str,
+    folders: Sequence[Path],
+    instead: str,
+    *,
+    must_exist: bool = False,
 ) -> Mistake | None:
     """Recognise the paths of something in one of the folders, and what can only be a path unless it
     `must_exist`.

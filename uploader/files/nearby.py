@@ -59,7 +59,8 @@ def files_nearby(pattern: str, root: Path, max_entries: int = MAX_ENTRIES) -> st
         return (
             f" The workspace has no {kinds} file at all. Did an earlier step build it?"
         )
-    names = sorted(found.names, key=lambda name: (-_similarity(name, pattern), name))
+    names = sorted(found.names)
+    names.sort(key=lambda name: _similarity(name, pattern), reverse=True)
     nearest = names[0]
     has_wildcard = re.search(r"[*?\[]", pattern) is not None
     if not has_wildcard and _similarity(nearest, pattern) >= _CLOSE:

@@ -79,7 +79,11 @@ class Spool:
     """
 
     def __init__(
-        self, descriptor: int, what: str, max_size: int, hint: str = _FREE_SPACE
+        self,
+        descriptor: int,
+        what: str,
+        max_size: int,
+        hint: str = _FREE_SPACE,
     ) -> None:
         self.descriptor = descriptor
         self.hint = hint

@@ -135,7 +135,11 @@ class Workspace:
         return Access(self, input_name, bound, rule)
 
     def objection(
-        self, real: str, status: os.stat_result, folder: str = "", name: str = ""
+        self,
+        real: str,
+        status: os.stat_result,
+        folder: str = "",
+        name: str = "",
     ) -> str:
         """Return why the file with this real path, or this name, may not be opened, as the end of a
         sentence; empty when it may.

@@ -94,7 +94,11 @@ class HttpClient:
         self._aborted = False
 
     def send(
-        self, request: Request, blocks: Iterable[Block], token: str, timeouts: Timeouts
+        self,
+        request: Request,
+        blocks: Iterable[Block],
+        token: str,
+        timeouts: Timeouts,
     ) -> Response:
         """Send `request` with `blocks`, as many bytes as it says, and return the response.
 
@@ -158,7 +162,10 @@ class _Exchange:
     """
 
     def __init__(
-        self, blocks: Iterable[Block], timeouts: Timeouts, answer_clock: AnswerClock
+        self,
+        blocks: Iterable[Block],
+        timeouts: Timeouts,
+        answer_clock: AnswerClock,
     ) -> None:
         self.timeouts = timeouts
         self._answer_clock = answer_clock
@@ -307,7 +314,9 @@ def _says_where_it_ends(raw: Any, method: str) -> bool:
     lengths = {
         value.strip() for value in length.split(",")
     }  # the same may be said twice
-    return len(lengths) == 1 and _LENGTH.fullmatch(lengths.pop()) is not None
+    if len(lengths) != 1:
+        return False
+    return _LENGTH.fullmatch(lengths.pop()) is not None
 
 
 _current = threading.local()  # its `exchange` is the one for which this thread connects

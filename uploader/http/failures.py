@@ -51,7 +51,12 @@ _INCOMPLETE = "the connection ended without a complete answer"
 
 
 def as_failure(
-    error: BaseException, url: str, proxy: str, *, sent_whole: bool, why: str = ""
+    error: BaseException,
+    url: str,
+    proxy: str,
+    *,
+    sent_whole: bool,
+    why: str = "",
 ) -> Exception:
     """Return the error of this program for one that broke a request to `url`.
 

@@ -150,7 +150,12 @@ def _parser() -> argparse.ArgumentParser:
         add_help=False, allow_abbrev=False, exit_on_error=False
     )
     parser.add_argument(
-        "--help", "-h", dest="show", action="store_const", const="help", default=""
+        "--help",
+        "-h",
+        dest="show",
+        action="store_const",
+        const="help",
+        default="",
     )
     parser.add_argument("--version", dest="show", action="store_const", const="version")
     parser.add_argument("--env-file", nargs="?", const="", action="append", default=[])
@@ -160,7 +165,11 @@ def _parser() -> argparse.ArgumentParser:
         else:
             const = "true" if spec.is_switch else ""
             parser.add_argument(
-                spec.option, nargs="?", const=const, action="append", default=[]
+                spec.option,
+                nargs="?",
+                const=const,
+                action="append",
+                default=[],
             )
     return parser
 
@@ -260,7 +269,10 @@ def _tell_strays(words: Iterable[str], files: list[str], problems: Problems) -> 
             files.append(word)
         elif word in TARGETS:
             problems.add(
-                "arguments", f"did you mean `--target {word}`?", OPTIONS, ("target",)
+                "arguments",
+                f"did you mean `--target {word}`?",
+                OPTIONS,
+                ("target",),
             )
         else:
             what = (
@@ -318,7 +330,10 @@ def _help_entry(spec: InputSpec[Any]) -> list[str]:
     if default:
         summary += f" Default: {default}."
     first, *rest = textwrap.wrap(
-        summary, 86, break_long_words=False, break_on_hyphens=False
+        summary,
+        86,
+        break_long_words=False,
+        break_on_hyphens=False,
     )
     indented = [f"{'':33}{line}" for line in rest]
     return [f"  {spec.public_name:30} {first}", *indented]

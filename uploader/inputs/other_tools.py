@@ -89,7 +89,8 @@ def answers() -> Mapping[str, Answer]:
     by_letters: dict[str, Answer] = {}
     for spec in SPECS:
         letters = squashed(spec.name)
-        by_letters[letters] = Answer(_camel_case(spec.name), f"Use `{spec.name}`.")
+        advice = f"Use `{spec.name}`."
+        by_letters[letters] = Answer(_camel_case(spec.name), advice)
     for tool in tools().values():
         for row in tool.rows:
             for name in row.names:

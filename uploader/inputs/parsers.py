@@ -421,7 +421,9 @@ def shard(value: str) -> tuple[int, int] | None:
 
 def _fits(pattern: str, value: str) -> bool:
     """Return whether the whole text has this form, in ASCII."""
-    return len(value) <= MAX_LINE and re.fullmatch(pattern, value, re.ASCII) is not None
+    if len(value) > MAX_LINE:
+        return False
+    return re.fullmatch(pattern, value, re.ASCII) is not None
 
 
 def media_type(value: str) -> str:
@@ -499,7 +501,8 @@ def address(value: str) -> str:
 def testers(value: str) -> tuple[str, ...]:
     """Return the e-mail addresses of Google Groups, in lower case; each is given once."""
     groups = [address(item).lower() for item in _split(value)]
-    repeated = [group for group, times in Counter(groups).items() if times > 1]
+    counted = Counter(groups)
+    repeated = [group for group, times in counted.items() if times > 1]
     if repeated:
         raise InvalidValue(
             f"names {', '.join(repeated)} more than once.", "each address once"

@@ -352,7 +352,8 @@ def _doubt(environ: Mapping[str, str], kind: Kind, others: Mapping[str, str]) ->
     has_used = _GITHUB in marks or _GITLAB in marks
     if len(marks) == 1 or not has_used:
         return ""
-    systems = ", ".join(f"{mark} of {system}" for system, mark in marks.items())
+    variables = [f"{mark} of {system}" for system, mark in marks.items()]
+    systems = ", ".join(variables)
     consequence = {
         "github": "GitHub's runner started this step, but it is not asked to mask secrets in what "
         "other steps print.",

@@ -357,7 +357,10 @@ class _Places:
 
 
 def _warn_of_word(
-    spec: InputSpec[Any], used: Place, omissions: Sequence[Place], problems: Problems
+    spec: InputSpec[Any],
+    used: Place,
+    omissions: Sequence[Place],
+    problems: Problems,
 ) -> None:
     """Warn that a value counts although another place has the word, or the default, for none."""
     if omissions:
@@ -391,7 +394,11 @@ def _says_left_out(spec: InputSpec[Any], text: str) -> bool:
 
 
 def _refuse_emptied(
-    emptied: Emptied, given: Given, target: str, kind: Kind, problems: Problems
+    emptied: Emptied,
+    given: Given,
+    target: str,
+    kind: Kind,
+    problems: Problems,
 ) -> None:
     """Add a mistake for each input that says nothing, if the target reads it.
 
@@ -535,7 +542,10 @@ def _problem_of(
 
 
 def _check_names(
-    names: Iterable[Name], alone: bool, platform: Platform, problems: Problems
+    names: Iterable[Name],
+    alone: bool,
+    platform: Platform,
+    problems: Problems,
 ) -> None:
     """Check the names that are not ours: each may be an input of another tool, or misspelt.
 
@@ -616,7 +626,10 @@ def _check_unknown(name: Name, kind: Kind, problems: Problems) -> None:
 
 
 def _warn_of_unused(
-    target: str, values: Mapping[str, Any], platform: Platform, problems: Problems
+    target: str,
+    values: Mapping[str, Any],
+    platform: Platform,
+    problems: Problems,
 ) -> None:
     """Add one warning that names what was given but is not read by the target.
 

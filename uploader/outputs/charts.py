@@ -380,7 +380,8 @@ def _few(events: Sequence[TimelineEvent]) -> Sequence[TimelineEvent]:
     if len(few) > 1:
         request, done = few[-2:]
         if request.kind in _REQUEST and done.kind == "done":
-            few[-2:] = [replace(request, text=f"{request.text}, {done.text}")]
+            both = f"{request.text}, {done.text}"
+            few[-2:] = [replace(request, text=both)]
     if len(few) > MAX_CHARTED:
         few = [event for event in few if event.kind not in _REQUEST]
     if len(few) > MAX_CHARTED:

@@ -29,7 +29,10 @@ _STAGE = 0x3000  # flags of an entry that is in conflict
 
 
 def committed_images(
-    facts: Iterable[ReleaseFacts], raw_url: str, commit: str, workspace: Path
+    facts: Iterable[ReleaseFacts],
+    raw_url: str,
+    commit: str,
+    workspace: Path,
 ) -> dict[str, str]:
     """Return the addresses of those images of the listing that are in the commit as they are here,
     by their paths. `raw_url` is the address below which the commit's files are served.
@@ -143,7 +146,10 @@ def _unchanged_folders(index: bytes, at: int) -> set[str]:
 
 
 def _read_tree(
-    index: bytes, at: int, parent: PurePosixPath, unchanged: set[str]
+    index: bytes,
+    at: int,
+    parent: PurePosixPath,
+    unchanged: set[str],
 ) -> int:
     """Add a folder and those in it to what is `unchanged`, and return where the next one begins.
 

@@ -25,7 +25,10 @@ class _ProgressDisplay(UploadListener):
     """What both displays share: when something is shown, and the last line of a failed upload."""
 
     def __init__(
-        self, log: Callable[[str], None], label: str, upload: UploadProgress
+        self,
+        log: Callable[[str], None],
+        label: str,
+        upload: UploadProgress,
     ) -> None:
         self._log = log
         self._label = label
@@ -92,7 +95,10 @@ class ProgressLines(_ProgressDisplay):
     """A line at every tenth or every half minute, at most one a second, and one at the end."""
 
     def __init__(
-        self, log: Callable[[str], None], label: str, upload: UploadProgress
+        self,
+        log: Callable[[str], None],
+        label: str,
+        upload: UploadProgress,
     ) -> None:
         super().__init__(log, label, upload)
         self._shown_at = upload.seconds
@@ -112,13 +118,15 @@ class ProgressLines(_ProgressDisplay):
         self._shown_at = seconds
         self._shown_tenth = tenth
         pace = speed(upload.bytes_sent, seconds)
-        self._log(f"{self._label}: {self._extent()}, {pace}")
+        extent = self._extent()
+        self._log(f"{self._label}: {extent}, {pace}")
 
     def _show_success(self) -> None:
         upload = self._upload
         seconds = upload.seconds
         stored = format_size(upload.stored)
-        line = f"{self._label}: {stored} stored in {seconds:.1f} s{self._sent_apart()}"
+        sent_apart = self._sent_apart()
+        line = f"{self._label}: {stored} stored in {seconds:.1f} s{sent_apart}"
         if upload.bytes_sent:
             pace = speed(upload.bytes_sent, seconds)
             line += f", {pace}"

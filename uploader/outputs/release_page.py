@@ -61,7 +61,8 @@ def shares(facts: ReleaseFacts, escaper: Escaper) -> str:
     for track in facts.tracks:
         if track.shares:
             versions = _versions(track.shares, escaper)
-            lines.append(f"**{escaper.text(track.track)}{when}:** {versions}")
+            name = escaper.text(track.track)
+            lines.append(f"**{name}{when}:** {versions}")
     return "\n\n".join(lines)
 
 
@@ -76,7 +77,8 @@ def _versions(offered: Sequence[VersionShare], escaper: Escaper) -> str:
         version = escaper.text(one.version)
         if one.share:
             served.append(one.share)
-            parts.append(f"{version} {100 * one.share:.4g}&#160;%")
+            percent = 100 * one.share
+            parts.append(f"{version} {percent:.4g}&#160;%")
         else:
             halted.append(
                 f"{version} halted: who has it keeps it, and nobody else gets it"
@@ -137,7 +139,8 @@ def listing(facts: ReleaseFacts, pictures: Mapping[str, str], escaper: Escaper) 
     title = "### Store listing"
     if facts.planned:
         title += ", planned"
-    lines = [title, "", table_row(header), table_row(["---"] * len(header))]
+    rule = ["---"] * len(header)
+    lines = [title, "", table_row(header), table_row(rule)]
     for language in sorted(languages):
         cells = [escaper.text(language)]
         cells += [_images(facts, language, kind, pictures) for kind in kinds]
@@ -191,7 +194,10 @@ def _text(changed: ChangedText, escaper: Escaper) -> str:
 
 
 def _images(
-    facts: ReleaseFacts, language: str, kind: str, pictures: Mapping[str, str]
+    facts: ReleaseFacts,
+    language: str,
+    kind: str,
+    pictures: Mapping[str, str],
 ) -> str:
     """The images of one kind in one language: how many come, go and stay, and thumbnails of what
     changes.

@@ -326,7 +326,10 @@ class _Page:
         return ", ".join(parts)
 
     def _folded(
-        self, header: Sequence[str], rows: Sequence[tuple[str, ...]], what: str
+        self,
+        header: Sequence[str],
+        rows: Sequence[tuple[str, ...]],
+        what: str,
     ) -> str:
         """A table whose first rows are seen at once, and the others after a click."""
         table = self._table(header, rows[:MAX_ROWS], what)
@@ -355,7 +358,9 @@ class _Page:
             line = table_row(row)
             size += 1 + size_of(line)
             if size >= self._limit // 4:
-                shown = f"{earlier + number} of {earlier + len(rows)} {what} are shown"
+                last = earlier + number
+                count = earlier + len(rows)
+                shown = f"{last} of {count} {what} are shown"
                 lines += ["", f"{shown}; the results file has all."]
                 break
             lines.append(line)

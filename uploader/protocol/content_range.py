@@ -70,7 +70,8 @@ def _send(move: Send, session: Session, media: Media) -> Request:
     is_whole_file = move.final and move.span.start == 0
     if not is_whole_file:
         last = move.span.stop - 1
-        headers.append(("Content-Range", f"bytes {move.span.start}-{last}/{total}"))
+        sent = f"bytes {move.span.start}-{last}/{total}"
+        headers.append(("Content-Range", sent))
     return Request("PUT", session.uri, tuple(headers), span=move.span)
 
 

@@ -198,5 +198,8 @@ def _without_status(response: Response, *, queried: bool) -> OffsetUnknown:
     why = f"the answer{of_query} has no {STATUS}"
     is_bare = not response.body.strip()
     return OffsetUnknown(
-        why, response, server_ok=not queried, untold=queried and is_bare
+        why,
+        response,
+        server_ok=not queried,
+        untold=queried and is_bare,
     )

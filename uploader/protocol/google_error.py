@@ -156,7 +156,11 @@ def read(response: Response) -> GoogleError:
         if is_silent:
             message = _unexplained(response)
         return GoogleError(
-            response.status, message, _reasons(error), body, silent=is_silent
+            response.status,
+            message,
+            _reasons(error),
+            body,
+            silent=is_silent,
         )
     # OAuth's form, RFC 6749 section 5.2: {"error": "invalid_grant", "error_description": "…"}
     if isinstance(error, str):
@@ -169,7 +173,12 @@ def read(response: Response) -> GoogleError:
     is_silent = message == _unexplained(response)
     is_page = _is_foreign_page(response)
     return GoogleError(
-        response.status, message, (), body, silent=is_silent, page=is_page
+        response.status,
+        message,
+        (),
+        body,
+        silent=is_silent,
+        page=is_page,
     )
 
 

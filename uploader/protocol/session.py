@@ -350,7 +350,10 @@ class Session:
                     doubted=self.doubted,
                 )
                 return replace(
-                    new, state=state, uri=event.uri, granularity=event.granularity
+                    new,
+                    state=state,
+                    uri=event.uri,
+                    granularity=event.granularity,
                 )
             case Stored():
                 return self._stored(event.offset, after)

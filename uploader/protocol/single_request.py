@@ -40,7 +40,11 @@ def simple(media: Media, size: int, *, goog_upload: bool = False) -> Request:
 
 
 def multipart(
-    media: Media, size: int, boundary: str, *, goog_upload: bool = False
+    media: Media,
+    size: int,
+    boundary: str,
+    *,
+    goog_upload: bool = False,
 ) -> Request:
     """Metadata first, then the file: exactly two parts. `boundary` must be random, so that no file
     can hold it.

@@ -68,7 +68,10 @@ def prepare(inputs: CommonInputs, files: Artifacts, given: MethodInputs) -> Prep
         values = catalogue.check_params(method, parameters, problems)
     name_field = _name_field(method, inputs.upload_protocol)
     media_type = catalogue.check_media_type(
-        method, metadata, given.media_type, problems
+        method,
+        metadata,
+        given.media_type,
+        problems,
     )
     metadata_suffices = bool(metadata) and method.id.startswith(_ALONE)
     if not files and not metadata_suffices:
@@ -100,7 +103,10 @@ def prepare(inputs: CommonInputs, files: Artifacts, given: MethodInputs) -> Prep
 
 
 def _explained(
-    method: str, parameters: Mapping[str, Any], send: Flow, context: Context
+    method: str,
+    parameters: Mapping[str, Any],
+    send: Flow,
+    context: Context,
 ) -> Outcome:
     """Send the files, and explain the refusals of Drive and Cloud Storage."""
     with any_method_advice.explained_refusals(method, parameters):

@@ -178,16 +178,22 @@ def prepare(
     lines = (*sending.lines, *_steps(job))
     flow: Flow = partial(_distribute, job)
     if inputs.common.dry_run:
-        sentences = [f"Would {line[:1].lower()}{line[1:]}" for line in lines]
-        flow = batch.dry_run(*sentences)
+        flow = batch.dry_run(*map(_as_plan, lines))
     return replace(sending, lines=lines, flow=flow, warnings=tuple(problems.warnings))
+
+
+def _as_plan(line: str) -> str:
+    """Return what a step would do: `Would upload …` of `Upload …`."""
+    first_letter = line[:1].lower()
+    return f"Would {first_letter}{line[1:]}"
 
 
 def _steps(job: Distribution) -> list[str]:
     """Return what comes after the upload, for the plan."""
     steps = []
     if job.notes:
-        steps.append(f"Set the release notes ({plural(len(job.notes), 'character')})")
+        length = plural(len(job.notes), "character")
+        steps.append(f"Set the release notes ({length})")
     if job.recipients:
         steps.append(f"Distribute the build to {job.recipients}")
     return steps
@@ -279,7 +285,10 @@ def _notes(
         return ""
     if text:
         notes: Mapping[str, str] = inline_notes(
-            text, problems, workspace.root, max_length=None
+            text,
+            problems,
+            workspace.root,
+            max_length=None,
         )
         return _notes_of_one_language("whats-new", notes, problems)
     if directory:
@@ -287,7 +296,12 @@ def _notes(
         if build and build.manifest:
             version_codes.append(build.manifest.version_code)
         notes_of_tracks = release_notes(
-            directory, workspace, version_codes, (), problems, max_length=None
+            directory,
+            workspace,
+            version_codes,
+            (),
+            problems,
+            max_length=None,
         )
         notes = notes_of_tracks.get(None, {})
         return _notes_of_one_language("whats-new-directory", notes, problems)
@@ -323,14 +337,18 @@ def _distribute(job: Distribution, context: Context) -> Outcome:
     """
     uploads = (job.upload,)
     [result] = operations.settle(
-        uploads, context.upload_all(uploads), job.wait_deadline, context
+        uploads,
+        context.upload_all(uploads),
+        job.wait_deadline,
+        context,
     )
     if result.failure is not None:
         raise result.failure
     try:
         release = _release(result.resource, job.app)
     except ProtocolError as error:
-        context.identified(replace(result, id="", error=str(error), failure=error))
+        failed = replace(result, id="", error=str(error), failure=error)
+        context.identified(failed)
         raise
     context.publish(release.outputs)
     context.info(
@@ -373,7 +391,9 @@ def _release(response: Mapping[str, Any], app: str) -> Release:
         facts = {}
     name = identifier(facts, ("name",))
     # The project may be named by its number or by its id.
-    is_of_app = name.split("/")[2:5] == [*app.split("/")[2:], "releases"]
+    _, _, *app_parts = app.split("/")
+    _, _, *name_parts = name.split("/")
+    is_of_app = name_parts[:3] == [*app_parts, "releases"]
     objection = catalogue.objection("{+name}", "name", name)
     if not is_of_app or objection:
         raise ProtocolError(
@@ -481,7 +501,10 @@ def _is_missing(alias: str, job: Distribution, context: Context) -> bool:
 
 
 def _gone_or_refused(
-    refused: ApiError, job: Distribution, release: Release, context: Context
+    refused: ApiError,
+    job: Distribution,
+    release: Release,
+    context: Context,
 ) -> UploaderError:
     """Return the error for a release that an earlier run uploaded, and that may be gone since.
 

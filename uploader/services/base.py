@@ -240,7 +240,8 @@ class Section:
     def lines(self) -> list[str]:
         """Return the table for a log, with a heading and aligned columns."""
         table = self.table
-        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        columns = zip(*table, strict=True)
+        widths = [max(map(len, column)) for column in columns]
         lines = []
         for row in table:
             cells = map(str.ljust, row, widths)
@@ -373,7 +374,10 @@ class Context(Protocol):
         """Log a sentence that deserves attention."""
 
     def show(
-        self, title: str, lines: Sequence[str], sections: tuple[Section, ...] = ()
+        self,
+        title: str,
+        lines: Sequence[str],
+        sections: tuple[Section, ...] = (),
     ) -> None:
         """Log what is about to change. The `sections` are kept for the summary of a run that
         fails.

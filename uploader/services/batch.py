@@ -158,7 +158,8 @@ def _check_protocol(upload: Upload, protocol: str, problems: Problems) -> None:
         what = f"{file.name} is a stream, which a {protocol} upload can't carry."
         problems.add("upload-protocol", what, "auto or resumable")
     elif protocol == "simple" and upload.metadata:
-        fields = ", ".join(f"`{field}`" for field in upload.metadata)
+        names = [f"`{field}`" for field in upload.metadata]
+        fields = ", ".join(names)
         what = f"a simple upload can't carry metadata: {fields}."
         problems.add("upload-protocol", what, "auto, multipart or resumable")
 
@@ -182,7 +183,8 @@ def prepared(
     plan = [f"Upload {_description(upload)}" for upload in uploads[:SHOWN]]
     rest = len(uploads) - SHOWN
     if rest > 0:
-        plan.append(f"and {plural(rest, 'more file')}, all to {uploads[0].endpoint.id}")
+        others = plural(rest, "more file")
+        plan.append(f"and {others}, all to {uploads[0].endpoint.id}")
     flow: Flow = partial(_send, uploads, inputs.target, outputs, wait_deadline)
     if inputs.dry_run:
         flow = dry_run(*map(_as_dry_run, uploads))
@@ -234,7 +236,8 @@ def _send(
     answered = context.upload_all(uploads)
     results = operations.settle(uploads, answered, wait_deadline, context)
     values = outputs(results)
-    context.publish({name: value for name, value in values.items() if value})
+    given = {name: value for name, value in values.items() if value}
+    context.publish(given)
     for result in results:
         address = address_of(target, result)
         if address:
@@ -242,7 +245,8 @@ def _send(
     for result in results:
         if result.failure is not None:
             raise result.failure
-    return Outcome(f"{plural(len(results), 'file')} sent to {target}.")
+    sent = plural(len(results), "file")
+    return Outcome(f"{sent} sent to {target}.")
 
 
 def address_of(target: str, result: FileResult) -> str:

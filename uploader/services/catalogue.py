@@ -175,7 +175,8 @@ def _facts(target: str) -> dict[str, Any] | None:
 def _methods() -> dict[str, dict[str, Any]]:
     """Read the entries of the catalogue, by the short names of the methods."""
     catalogue = Path(__file__).with_name("catalogue.json").read_text(encoding="utf-8")
-    methods: dict[str, dict[str, Any]] = json.loads(catalogue)["methods"]
+    document = json.loads(catalogue)
+    methods: dict[str, dict[str, Any]] = document["methods"]
     return methods
 
 
@@ -262,7 +263,10 @@ def _fits(text: str, bits: int) -> bool:
 
 
 def check_media_type(
-    method: Method, metadata: Mapping[str, Any], media_type: str, problems: Problems
+    method: Method,
+    metadata: Mapping[str, Any],
+    media_type: str,
+    problems: Problems,
 ) -> str:
     """Return the files' media type that `metadata` or `media-type` states; empty if neither does.
 

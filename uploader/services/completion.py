@@ -170,8 +170,12 @@ class State:
             paths.append(self.error)
         paths += self.reasons
         if self.lookup:
-            paths += [path for _, path in (*self.lookup.values, *self.lookup.query)]
-        members = dict.fromkeys(path.partition(".")[0] for path in paths)
+            looked_up = (*self.lookup.values, *self.lookup.query)
+            paths += [path for _, path in looked_up]
+        members: dict[str, None] = {}
+        for path in paths:
+            member, _, _ = path.partition(".")
+            members[member] = None
         return tuple(members)
 
     @property

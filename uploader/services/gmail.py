@@ -111,7 +111,12 @@ def _read_mail(
         _check_shard(inputs.common, problems)
     to_send = _ACTIONS[inputs.gmail_action].method.endswith(".send")
     read = partial(
-        mail_message.read, inputs, files, workspace, to_send=to_send, limit=limit
+        mail_message.read,
+        inputs,
+        files,
+        workspace,
+        to_send=to_send,
+        limit=limit,
     )
     mail = problems.collect(read)
     if mail is None:
@@ -341,7 +346,8 @@ def _flow(action: str, impersonated: bool, send: _Send, context: Context) -> Out
         message = _message_of(response)
     ids["message-id"] = _id(message, "id")
     ids["thread-id"] = _id(message, "threadId")
-    context.publish({name: text for name, text in ids.items() if text})
+    outputs = {name: text for name, text in ids.items() if text}
+    context.publish(outputs)
     own_id = response.get("id") or "unknown"
     return Outcome(f"{_ACTIONS[action].done}, id {own_id}.")
 

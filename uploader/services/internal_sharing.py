@@ -18,7 +18,10 @@ from uploader.services.base import Prepared, Upload
 
 
 def prepare(
-    inputs: CommonInputs, files: Artifacts, packages: tuple[str, ...], certificate: str
+    inputs: CommonInputs,
+    files: Artifacts,
+    packages: tuple[str, ...],
+    certificate: str,
 ) -> Prepared:
     """Read each manifest, which says whether the file is an APK or a bundle, and of which app.
     Raises InputError with every problem.

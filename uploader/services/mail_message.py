@@ -165,7 +165,12 @@ def read(
     problems = Problems()
     if inputs.message_file:
         return _given_message(
-            inputs, files, workspace, problems, to_send=to_send, limit=limit
+            inputs,
+            files,
+            workspace,
+            problems,
+            to_send=to_send,
+            limit=limit,
         )
     people = _people(inputs, problems)
     if has_control(inputs.mail_subject):
@@ -200,7 +205,8 @@ def _people(inputs: MailInputs, problems: Problems) -> dict[str, tuple[Address, 
     people: dict[str, tuple[Address, ...]] = {}
     for name in _ADDRESSES:
         try:
-            people[name.capitalize()] = addresses(getattr(inputs, f"mail_{name}"))
+            text = getattr(inputs, f"mail_{name}")
+            people[name.capitalize()] = addresses(text)
         except ValueError as error:  # noqa: PERF203 - each input has its own
             problems.add(
                 f"mail-{name}", str(error), "`Ann <ann@example.com>, bob@example.com`"
@@ -383,7 +389,8 @@ def _attachments(
     """Return the files as attachments. No file is read after one that has a problem."""
     problems_before = len(problems)
     # Checked before anything is read: the files may not fit in memory.
-    size_in_base64 = sum(file.size or 0 for file in files) * 4 // 3  # without line ends
+    size = sum(file.size or 0 for file in files)
+    size_in_base64 = size * 4 // 3  # without line ends
     if size_in_base64 > limit:
         verb = "takes" if len(files) == 1 else "take"
         what = f"{plural(len(files), 'file')} {verb} at least"
@@ -455,7 +462,10 @@ def compose(
 
 
 def _set_headers(
-    message: EmailMessage, people: People, subject: str, identity: MessageIdentity
+    message: EmailMessage,
+    people: People,
+    subject: str,
+    identity: MessageIdentity,
 ) -> None:
     """Write the headers; those without a value are left out."""
     domain = "uploader.invalid"
@@ -474,7 +484,10 @@ def _set_headers(
 
 
 def _set_content(
-    message: EmailMessage, text: str, html: str, attachments: Iterable[Attachment]
+    message: EmailMessage,
+    text: str,
+    html: str,
+    attachments: Iterable[Attachment],
 ) -> None:
     """Write the text, the HTML or both as alternatives, and behind them the attachments."""
     if html and not text:
@@ -486,7 +499,10 @@ def _set_content(
     for name, media_type, content in attachments:
         maintype, _, subtype = media_type.partition("/")
         message.add_attachment(
-            content, maintype=maintype, subtype=subtype, filename=name
+            content,
+            maintype=maintype,
+            subtype=subtype,
+            filename=name,
         )
 
 
@@ -498,7 +514,8 @@ def checked(raw: bytes, *, to_send: bool) -> tuple[bytes, int]:
     rest of a sentence.
     """
     _check_head(raw)
-    message = raw.replace(b"\r\n", b"\n").replace(b"\r", b"\n").replace(b"\n", b"\r\n")
+    lines = raw.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    message = lines.replace(b"\n", b"\r\n")
     faults: list[str] = []
     recipients = 0
     try:
@@ -554,7 +571,8 @@ def _header_faults(headers: Message, *, to_send: bool) -> Iterator[str]:
     is_mail = not _MAIL_HEADERS.isdisjoint(names)
     if not is_mail or _has_defects(headers):
         yield "is not a message: its headers can't be read."
-    has_recipient = any("@" in str(headers.get(name, "")) for name in _RECIPIENTS)
+    recipients = [str(headers.get(name, "")) for name in _RECIPIENTS]
+    has_recipient = any("@" in recipient for recipient in recipients)
     if to_send and not has_recipient:
         yield "has no recipient in To, Cc or Bcc."
 

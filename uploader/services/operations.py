@@ -42,7 +42,10 @@ class _Awaited:
     """
 
     def __init__(
-        self, upload: Upload, result: FileResult, completion: Completion
+        self,
+        upload: Upload,
+        result: FileResult,
+        completion: Completion,
     ) -> None:
         self.upload = upload
         self.result = result

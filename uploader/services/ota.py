@@ -70,7 +70,10 @@ ENDPOINT = Endpoint(
 
 
 def prepare(
-    inputs: CommonInputs, files: Artifacts, deployment: str, title: str
+    inputs: CommonInputs,
+    files: Artifacts,
+    deployment: str,
+    title: str,
 ) -> Prepared:
     """Check that there are one complete zip that is no app, a deployment and a title. Raises
     InputError with every problem.
@@ -179,7 +182,11 @@ def _look_before(context: Context, deployment: str, title: str) -> Packages | No
 
 
 def _identify(
-    context: Context, result: FileResult, before: Packages, deployment: str, title: str
+    context: Context,
+    result: FileResult,
+    before: Packages,
+    deployment: str,
+    title: str,
 ) -> str:
     """Return the name of the package that was made; empty, with a warning, if it is not known.
 
@@ -229,7 +236,12 @@ def _identify(
 
 
 def _new_packages(
-    context: Context, before: Packages, deployment: str, title: str, *, wait: bool
+    context: Context,
+    before: Packages,
+    deployment: str,
+    title: str,
+    *,
+    wait: bool,
 ) -> Packages:
     """Return the packages with this title that were not there before, sorted by name.
 
@@ -257,7 +269,8 @@ def _failed(context: Context, result: FileResult, new: Packages) -> ServiceError
         "sent again.",
         code="package-failed",
     )
-    context.identified(replace(result, id=name, error=str(failure), failure=failure))
+    failed = replace(result, id=name, error=str(failure), failure=failure)
+    context.identified(failed)
     return failure
 
 

@@ -86,7 +86,11 @@ class Journal:
     """
 
     def __init__(
-        self, store: SealedStore, run: JobRun, *, lasting: bool = True
+        self,
+        store: SealedStore,
+        run: JobRun,
+        *,
+        lasting: bool = True,
     ) -> None:
         self._store = store
         self._run = run
@@ -159,7 +163,10 @@ class Journal:
         )
 
     def save_finished(
-        self, job: Upload, sha256: str, resource: Mapping[str, Any]
+        self,
+        job: Upload,
+        sha256: str,
+        resource: Mapping[str, Any],
     ) -> None:
         """Keep what became of a file that was sent in one request, which no session could tell the
         next run.

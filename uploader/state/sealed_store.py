@@ -144,7 +144,8 @@ class SealedStore:
 
     def name(self, text: str) -> str:
         """Return the file name for a value, which tells nothing to anyone without the key."""
-        return hmac.new(self._name_key, text.encode(), hashlib.sha256).hexdigest()[:40]
+        digest = hmac.new(self._name_key, text.encode(), hashlib.sha256)
+        return digest.hexdigest()[:40]
 
     def close(self) -> None:
         """Unlock the folder; the values stay for the next run, and a folder without any is left

@@ -139,13 +139,17 @@ class ApiClient:
         began = self.policy.clock.monotonic()
         try:
             response: Response | TransportError = self._transport.send(
-                request, blocks, token, timeouts
+                request,
+                blocks,
+                token,
+                timeouts,
             )
         except TransportError as error:
             response = error
         if self._debug:
             seconds = self.policy.clock.monotonic() - began
-            self._debug(f"{_describe(request, path, response)}, {seconds:.3f} s")
+            described = _describe(request, path, response)
+            self._debug(f"{described}, {seconds:.3f} s")
             for line in _describe_bodies(request, path, response):
                 self._debug(line)
         if isinstance(response, Response):
@@ -311,7 +315,8 @@ def require_trusted(uri: str, endpoint: str) -> None:
 
 def as_reason(error: UploaderError) -> str:
     """Return a refusal as the middle of a sentence, in the service's own words."""
-    return error.what[:1].lower() + error.what[1:].rstrip(".")
+    what = error.what.rstrip(".")
+    return what[:1].lower() + what[1:]
 
 
 def failure_of(response: Response | TransportError) -> str:

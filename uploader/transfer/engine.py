@@ -193,7 +193,10 @@ class Engine:
             self._reporter.warning(text)
 
     def show(
-        self, title: str, lines: Sequence[str], sections: tuple[Section, ...] = ()
+        self,
+        title: str,
+        lines: Sequence[str],
+        sections: tuple[Section, ...] = (),
     ) -> None:
         """Log what is about to change; `sections` are for the summary of a run that ends badly."""
         self.planned = sections
@@ -478,7 +481,11 @@ class Engine:
 
     def _uploader(self, upload: Upload) -> Uploader:
         return Uploader(
-            upload, self._client, self._settings, self._journal, self._reporter
+            upload,
+            self._client,
+            self._settings,
+            self._journal,
+            self._reporter,
         )
 
 

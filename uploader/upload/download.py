@@ -20,6 +20,7 @@ from uploader.http.messages import Request, Response, TransportError
 from uploader.protocol import stated_digests
 from uploader.protocol.responses import UNREADABLE
 from uploader.reporting import Reporter
+from uploader.retry import Wait
 from uploader.services.base import Download, Downloaded
 from uploader.text import capitalised, format_size
 from uploader.transfer.api_client import ApiClient
@@ -46,7 +47,10 @@ def download(step: Download, client: ApiClient, reporter: Reporter) -> Downloade
     if path is not None:
         return Downloaded(path, step.sha256, 0)
 
-    retrier = client.policy.retrier(lambda wait: reporter.info(f"{step.what}: {wait}"))
+    def report(wait: Wait) -> None:
+        reporter.info(f"{step.what}: {wait}")
+
+    retrier = client.policy.retrier(report)
     with step.destination.writing() as file:
         reception = _Reception(step, client, file)
 
@@ -63,7 +67,10 @@ def download(step: Download, client: ApiClient, reporter: Reporter) -> Downloade
             return response
 
         response = client.request_with_retries(
-            attempt, retrier, step.what, retry_on=step.retry_on
+            attempt,
+            retrier,
+            step.what,
+            retry_on=step.retry_on,
         )
         sha256 = reception.checked_sha256(response.headers)
         ending = step.check(file.reader())
@@ -90,7 +97,10 @@ class _Reception:
     """
 
     def __init__(
-        self, step: Download, client: ApiClient, file: NewFile | SpooledFile
+        self,
+        step: Download,
+        client: ApiClient,
+        file: NewFile | SpooledFile,
     ) -> None:
         self._step = step
         self._client = client
@@ -237,7 +247,9 @@ class _Reception:
 
 def _is_file(headers: Headers) -> bool:
     """Tell whether the body can be an APK or an image; an API's answer or a page is none."""
-    media_type = (headers.get("content-type") or "").partition(";")[0].strip().lower()
+    content_type = headers.get("content-type") or ""
+    media_type, _, _ = content_type.partition(";")
+    media_type = media_type.strip().lower()
     if media_type in ("text/html", "application/json"):
         return False
     return headers.get("content-length") != "0"

@@ -68,7 +68,10 @@ class ResumableUpload:
     """
 
     def __init__(
-        self, sender: FileSender, record: SessionInJournal, chunk_size: int | None
+        self,
+        sender: FileSender,
+        record: SessionInJournal,
+        chunk_size: int | None,
     ) -> None:
         self._sender = sender
         self._record = record

@@ -25,7 +25,11 @@ class FileSender:
     """
 
     def __init__(
-        self, upload: FileUpload, client: ApiClient, source: Source, reporter: Reporter
+        self,
+        upload: FileUpload,
+        client: ApiClient,
+        source: Source,
+        reporter: Reporter,
     ) -> None:
         self.upload = upload
         self.client = client
@@ -35,7 +39,11 @@ class FileSender:
         self.retrier = client.policy.retrier(self._report_wait, upload.name)
 
     def send(
-        self, request: Request, span: Span, *, final: bool
+        self,
+        request: Request,
+        span: Span,
+        *,
+        final: bool,
     ) -> Response | TransportError:
         """Send a request with the bytes of `span`; `final` when its response ends the upload."""
         self.upload.begin_request(span.start)

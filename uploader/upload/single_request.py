@@ -68,7 +68,10 @@ class SingleRequestUpload:
             return single_request.simple(media, self._size, goog_upload=is_goog_upload)
         boundary = secrets.token_hex(16)
         return single_request.multipart(
-            media, self._size, boundary, goog_upload=is_goog_upload
+            media,
+            self._size,
+            boundary,
+            goog_upload=is_goog_upload,
         )
 
     def _as_resource(

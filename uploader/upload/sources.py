@@ -354,7 +354,10 @@ Source = FileSource | StreamSource
 
 
 def open_source(
-    artifact: Artifact, algorithms: tuple[str, ...], clock: Clock, timeout: float
+    artifact: Artifact,
+    algorithms: tuple[str, ...],
+    clock: Clock,
+    timeout: float,
 ) -> Source:
     """Open the file or the stream of an upload; `algorithms` are the digests to compute of it.
 

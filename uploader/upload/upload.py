@@ -97,7 +97,10 @@ class Uploader:
         except UploaderError as error:
             progress.failed(error)
             return FileResult(
-                upload.name, upload.size or 0, error=str(error), failure=error
+                upload.name,
+                upload.size or 0,
+                error=str(error),
+                failure=error,
             )
         timeline = Timeline(upload, self._monotonic, lasting=self._journal.lasting)
         upload.add_listener(timeline)

@@ -251,7 +251,8 @@ def _version(text: str) -> Version:
     match = _VERSION.fullmatch(text)
     if match is None:
         return (0, 0, 0)
-    return int(match[1]), int(match[2]), int(match[3])
+    major, minor, patch, _ = match.groups()
+    return int(major), int(minor), int(patch)
 
 
 def _text(field: Field) -> str:

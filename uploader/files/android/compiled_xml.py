@@ -236,7 +236,11 @@ class Documents:
         self._digests: dict[tuple[bytes, bool], _Digest] = {}
 
     def digest(
-        self, sha256: bytes, read: Callable[[], bytes], *, is_binary: bool
+        self,
+        sha256: bytes,
+        read: Callable[[], bytes],
+        *,
+        is_binary: bool,
     ) -> bytes:
         """Return the digest of the document that `read` returns, whose SHA-256 is given. Raises
         NotCompiledXml, and NotComparable, also for one document too many.

@@ -66,7 +66,10 @@ console names beside each field.
 
 
 def check_size(
-    artifact: Artifact, kind: str, problems: Problems, input_name: str = "files"
+    artifact: Artifact,
+    kind: str,
+    problems: Problems,
+    input_name: str = "files",
 ) -> None:
     """Add a problem when the file is larger than Play takes for its kind (a key of MAX_BYTES)."""
     if artifact.size is not None and artifact.size > MAX_BYTES[kind]:

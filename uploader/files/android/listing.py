@@ -87,7 +87,11 @@ def store_listing(
     (`images-directory`).
     """
     folder = LocalizedFolder(
-        "images-directory", directory, workspace, _ACCEPTED, problems
+        "images-directory",
+        directory,
+        workspace,
+        _ACCEPTED,
+        problems,
     )
     if (folder.path / "listings").is_dir():
         folder.wrong(
@@ -329,7 +333,10 @@ def _image(folder: LocalizedFolder, path: Path, kind: str) -> Artifact | None:
 
 
 def _check_pixels(
-    folder: LocalizedFolder, path: Path, kind: str, size: tuple[int, int]
+    folder: LocalizedFolder,
+    path: Path,
+    kind: str,
+    size: tuple[int, int],
 ) -> None:
     """Add a problem if Play takes no image of this size, a warning if it asks for another."""
     rule = IMAGE_RULES[kind]

@@ -143,7 +143,9 @@ def read_manifest(file: BinaryIO, name: str) -> Manifest:
         manifest = _read(file)
     claimed_kind = _SUFFIXES.get(PurePath(name).suffix.lower())
     if claimed_kind is not None and claimed_kind != manifest.kind:
-        what = f"{name} is named like {_NAMES[claimed_kind]} but is {_NAMES[manifest.kind]}."
+        claimed = _NAMES[claimed_kind]
+        actual = _NAMES[manifest.kind]
+        what = f"{name} is named like {claimed} but is {actual}."
         raise InputError(
             Problem(
                 "files",
@@ -460,7 +462,10 @@ def _binary_chunks(data: bytes) -> Iterator[tuple[int, int, bytes]]:
 
 
 def _binary_attributes(
-    chunk: bytes, header: int, pool: StringPool, ids: tuple[int, ...]
+    chunk: bytes,
+    header: int,
+    pool: StringPool,
+    ids: tuple[int, ...],
 ) -> Iterator[tuple[str, str]]:
     """Read those attributes of an element that are in _ATTRIBUTES, with their values."""
     _, _, start, size, count = _ELEMENT_HEADER.unpack_from(chunk, header)
@@ -497,7 +502,10 @@ class StringPool(dict[int, str]):
     """
 
     def __init__(
-        self, chunk: bytes, max_text: int = _MAX_TEXT, max_strings: int = _MAX_STRINGS
+        self,
+        chunk: bytes,
+        max_text: int = _MAX_TEXT,
+        max_strings: int = _MAX_STRINGS,
     ) -> None:
         super().__init__()
         self._chunk = chunk
@@ -528,7 +536,8 @@ class StringPool(dict[int, str]):
     def _utf16_units(self, offset: int) -> bytes:
         """Return a string of a UTF-16 pool as it is."""
         length, offset = utf16_length(self._chunk, offset)
-        return self._chunk[offset : offset + 2 * min(length, 2 * self._max_text)]
+        units = min(length, 2 * self._max_text)
+        return self._chunk[offset : offset + 2 * units]
 
 
 # aapt2's protobuf XML
@@ -613,4 +622,7 @@ def _proto_value(attribute: Mapping[int, Field], proto: ProtoReader) -> str:
 
 
 def _text(field: Field) -> str:
-    return bytes(field.data[: 4 * _MAX_TEXT]).decode("utf-8", "replace")[:_MAX_TEXT]
+    # a character takes four bytes at most
+    encoded = bytes(field.data[: 4 * _MAX_TEXT])
+    text = encoded.decode("utf-8", "replace")
+    return text[:_MAX_TEXT]

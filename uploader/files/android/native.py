@@ -74,7 +74,10 @@ class _Kept:
 
 
 def debug_symbols(
-    name: str, workspace: Workspace, temp: Path, problems: Problems
+    name: str,
+    workspace: Workspace,
+    temp: Path,
+    problems: Problems,
 ) -> Artifact:
     """Return the zip to send: the one given when it is right, otherwise one made in `temp`. Raises
     InputError (`debug-symbols`), and OSError where `temp` has no room for it.
@@ -96,7 +99,11 @@ def debug_symbols(
 
 
 def _from_folder(
-    path: Path, temp: Path, name: str, access: Access, problems: Problems
+    path: Path,
+    temp: Path,
+    name: str,
+    access: Access,
+    problems: Problems,
 ) -> Artifact:
     """Pack the symbol files below a folder. Raises InputError."""
     objection = access.objection(path)
@@ -142,7 +149,10 @@ def _list_files(root: Path, name: str) -> dict[str, Path]:
 
 
 def _from_zip(
-    file: BinaryIO, artifact: Artifact, temp: Path, problems: Problems
+    file: BinaryIO,
+    artifact: Artifact,
+    temp: Path,
+    problems: Problems,
 ) -> Artifact:
     """Return the zip itself if its layout is right, otherwise another one with the symbol files in
     it. Raises InputError.

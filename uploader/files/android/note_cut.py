@@ -43,7 +43,9 @@ def cut(text: str, limit: int = MAX_RELEASE_NOTES) -> CutNote:
             kept = text[:end].rstrip()
             return CutNote(f"{kept}{mark}{ELLIPSIS}", text[end:].strip())
     end = _between_characters(text, _fitting(text, limit - len(ELLIPSIS)))
-    return CutNote(f"{text[:end]}{ELLIPSIS}", text[end:].strip())
+    kept = f"{text[:end]}{ELLIPSIS}"
+    left_out = text[end:].strip()
+    return CutNote(kept, left_out)
 
 
 def _fitting(text: str, limit: int) -> int:

@@ -83,7 +83,8 @@ def likeliest(name: str) -> list[str]:
         return [_ALIASES[spelled]]
     base = spelled.partition("-")[0]
     family = [language for language in LANGUAGES if language.partition("-")[0] == base]
-    family.sort(key=lambda language: (language != _LIKELIEST.get(base), language))
+    likeliest = _LIKELIEST.get(base)
+    family.sort(key=lambda language: (language != likeliest, language))
     return family[:3]
 
 
@@ -170,7 +171,8 @@ class LocalizedFolder:
 
     def warn(self, path: Path, what: str) -> None:
         """Add a warning about something that Play may take."""
-        self.problems.warn(f"{self.access.input_name}: {self.name_of(path)} {what}")
+        name = self.name_of(path)
+        self.problems.warn(f"{self.access.input_name}: {name} {what}")
 
     def entries(self, below: Path | None = None) -> list[Path]:
         """Return what is in the folder, or in one below it, by name and without hidden entries;
@@ -321,7 +323,11 @@ def release_notes(
     Google Play accepts.
     """
     folder = LocalizedFolder(
-        "whats-new-directory", directory, workspace, _ACCEPTED_FOLDER, problems
+        "whats-new-directory",
+        directory,
+        workspace,
+        _ACCEPTED_FOLDER,
+        problems,
     )
     files_by_layout = {
         "whatsnew-<language>": _whatsnew(folder),
@@ -362,13 +368,20 @@ def _folder_with_notes(folder: LocalizedFolder) -> str:
 
 
 def release_names(
-    directory: str, workspace: Workspace, tracks: Sequence[str], problems: Problems
+    directory: str,
+    workspace: Workspace,
+    tracks: Sequence[str],
+    problems: Problems,
 ) -> dict[str | None, str]:
     """Read the names of releases by track, with that of every other track under None. Problems are
     added as in `release_notes`.
     """
     folder = LocalizedFolder(
-        "whats-new-directory", directory, workspace, _ACCEPTED_FOLDER, problems
+        "whats-new-directory",
+        directory,
+        workspace,
+        _ACCEPTED_FOLDER,
+        problems,
     )
     names: dict[str | None, str] = {}
     for track, path in _files_by_track(folder, folder.path / _NAMES, tracks):
@@ -772,7 +785,10 @@ def _check_language(language: str, problems: Problems) -> None:
 
 
 def _check_note(
-    name: str, note: str, problems: Problems, max_length: int | None
+    name: str,
+    note: str,
+    problems: Problems,
+    max_length: int | None,
 ) -> None:
     """Add why Play does not take a text, or may not, or that it is empty."""
     fault = _fault(note, max_length)

@@ -138,7 +138,10 @@ def fingerprint(sha256: str) -> str:
     """Return the SHA-256 of certificates (comma-separated) as the Play Console and keytool show it:
     pairs of upper-case digits.
     """
-    shown = [":".join(re.findall("..", digest)).upper() for digest in sha256.split(",")]
+    shown = []
+    for digest in sha256.split(","):
+        pairs = re.findall("..", digest)
+        shown.append(":".join(pairs).upper())
     return " and ".join(shown)
 
 
@@ -204,7 +207,8 @@ def _pages(manifest: Manifest) -> Iterator[str]:
 def _libraries(names: Sequence[str], what: str) -> str:
     """Return how many 64-bit libraries there are of which `what` is true, and the first of them."""
     noun = "library" if len(names) == 1 else "libraries"
-    return f"{len(names)} 64-bit {noun} {what} ({_shortened(names, _MAX_LIBRARIES)})"
+    listed = _shortened(names, _MAX_LIBRARIES)
+    return f"{len(names)} 64-bit {noun} {what} ({listed})"
 
 
 def _asked(what: str, rule: PolicyRule) -> str:
@@ -213,7 +217,8 @@ def _asked(what: str, rule: PolicyRule) -> str:
 
 def _shortened(names: Sequence[str], max_shown: int) -> str:
     """Return the first names, and how many more there are."""
-    shown = ", ".join(printable(name) for name in names[:max_shown])
+    first_names = [printable(name) for name in names[:max_shown]]
+    shown = ", ".join(first_names)
     left = len(names) - max_shown
     if left > 0:
         shown += f" and {plural(left, 'other')}"

@@ -142,7 +142,10 @@ class ProtoTable:
             yield from self._entry(entry, first, name)
 
     def _entry(
-        self, data: memoryview, first: int, type_name: str
+        self,
+        data: memoryview,
+        first: int,
+        type_name: str,
     ) -> Iterator[TableValue]:
         """Read the values of one resource; `first` is the id of the first one of its type."""
         number = 0
@@ -389,7 +392,8 @@ _YES_AND_NO = (0, 2, 1, 3)
 
 def _encode_configuration(message: Mapping[int, Field]) -> bytes:
     """Return a configuration as ResTable_config has it, without its size."""
-    language, script, region, variant = _locale(_text(message.get(_LOCALE, ABSENT)))
+    tag = _text(message.get(_LOCALE, ABSENT))
+    language, script, region, variant = _locale(tag)
     if max(message, default=0) > _LAST_FIELD:
         raise UnreadableTable("has values for an unknown kind of device")
     numbers: dict[int, int] = {}

@@ -225,7 +225,8 @@ def unpack_letters(packed: bytes, first: int) -> str:
     a = lower & 0x1F
     b = lower >> 5 | (upper & 3) << 3
     c = upper >> 2 & 0x1F
-    return chr(first + a) + chr(first + b) + chr(first + c)
+    letters = [chr(first + number) for number in (a, b, c)]
+    return "".join(letters)
 
 
 def describe(configuration: bytes) -> str:

@@ -442,7 +442,10 @@ class _Comparison:
                     device_set.masters[module.name] = identity
 
     def _check(
-        self, name: str, members: Members, checker: ApkChecker
+        self,
+        name: str,
+        members: Members,
+        checker: ApkChecker,
     ) -> dict[State, int]:
         """Compare the entries of an APK, and return how many are in each state."""
         counts: dict[State, int] = {}

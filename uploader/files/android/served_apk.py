@@ -442,7 +442,8 @@ class ApkChecker:
     def _look_for_wrapper(self, name: str) -> None:
         """Note an added library or dex file of automatic protection."""
         if PROTECTION_LIBRARY.fullmatch(name):
-            self.protection.append(f"a library was added ({name.rpartition('/')[2]})")
+            _, _, library = name.rpartition("/")
+            self.protection.append(f"a library was added ({library})")
         elif name.endswith(".dex"):
             self._members.sha256(name)
             self._note_protection(name)

@@ -279,7 +279,8 @@ class Bundle:
         for name in self.members:
             match = _MODULE_MANIFEST.fullmatch(name)
             if match:
-                self.modules[match[1]] = Module(match[1], self._manifest(name))
+                module = match[1]
+                self.modules[module] = Module(module, self._manifest(name))
         if "base" not in self.modules:
             raise MalformedFile("is a bundle without a base module.")
         folders = {module: self._folders(module) for module in self.modules}

@@ -148,7 +148,8 @@ class _Differences:
             lines.append(line)
 
     def add_element(self, kind: _DifferenceKind, element: Element, what: str) -> None:
-        self.add(kind, f"<{element.name}> {what}{_named(element)}")
+        named = _named(element)
+        self.add(kind, f"<{element.name}> {what}{named}")
 
     def add_all(self, others: _Differences) -> None:
         for kind, lines in others._lines.items():
@@ -306,7 +307,10 @@ def _min_sdk(sdk: Element) -> int:
 
 
 def _compare_root(
-    served: Element, built: Element, role: Role, differences: _Differences
+    served: Element,
+    built: Element,
+    role: Role,
+    differences: _Differences,
 ) -> None:
     """Compare the attributes of <manifest>. A module without a version has that of the base."""
     if served.name != "manifest":
@@ -339,7 +343,10 @@ def _has_split_types(manifest: Element) -> bool:
 
 
 def _is_written(
-    key: str, value: str | None, table: Mapping[str, Rule], role: Role
+    key: str,
+    value: str | None,
+    table: Mapping[str, Rule],
+    role: Role,
 ) -> bool:
     """Return whether Google Play writes this value of an attribute."""
     if value is None or key not in table:
@@ -361,7 +368,11 @@ def _is_of_configuration(key: str, value: str, role: Role) -> bool:
 
 
 def _compare_children(
-    served: Element, built: Element, differences: _Differences, *, instant: bool
+    served: Element,
+    built: Element,
+    differences: _Differences,
+    *,
+    instant: bool,
 ) -> None:
     """Compare the elements beside <application>."""
     added, removed = _unmatched(_beside_application(served), _beside_application(built))
@@ -556,7 +567,11 @@ def _compare_with_candidates(
 
 
 def _compare_components(
-    served: Element, built: Element, role: Role, *, instant: bool
+    served: Element,
+    built: Element,
+    role: Role,
+    *,
+    instant: bool,
 ) -> _Differences:
     """Compare what is within <application>."""
     differences = _Differences()

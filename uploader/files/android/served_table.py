@@ -202,7 +202,8 @@ class _TableComparison:
             raise UnreadableTable(f"names more than {MAX_MEMBERS:,} files")
         if change:
             devices = describe(value.configuration)
-            self.difference.add(f"{value.type}/{value.name[:100]} ({devices}) {change}")
+            resource = f"{value.type}/{value.name[:100]}"
+            self.difference.add(f"{resource} ({devices}) {change}")
 
     def _change(self, value: TableValue) -> str:
         """Return how a value differs from the bundle's; empty if it does not."""
@@ -374,7 +375,8 @@ def lacking_values(table: BuiltTable, seen: bytearray, given: Given) -> Lacking:
             continue
         missing_count += 1
         if len(missing) < _MAX_TOLD:
-            missing.append(f"{kind}/{name[:100]} ({describe(configuration)})")
+            devices = describe(configuration)
+            missing.append(f"{kind}/{name[:100]} ({devices})")
     not_given = len(lacking) - missing_count
     return Lacking(tuple(missing), missing_count, not_given)
 

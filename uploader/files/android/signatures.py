@@ -134,7 +134,8 @@ def _signers_of_jar(archive: Archive) -> Iterator[bytes]:
         for certificate in pkcs7.load_der_pkcs7_certificates(block):
             number = certificate.serial_number
             length = number.bit_length() // 8 + 1  # DER's INTEGER has a sign
-            serial = bytes([2, length]) + number.to_bytes(length, "big", signed=True)
+            header = bytes([2, length])
+            serial = header + number.to_bytes(length, "big", signed=True)
             if certificate.issuer.public_bytes() + serial in block:
                 yield certificate.public_bytes(Encoding.DER)
 

@@ -87,7 +87,8 @@ def _was(app: AppState) -> str:
 
 def _on_tracks(app: AppState) -> str:
     """Return what is on the tracks of an app, once the change is made."""
-    after = "; ".join(f"{track.after} of {track.track}" for track in app.facts.tracks)
+    places = [f"{track.after} of {track.track}" for track in app.facts.tracks]
+    after = "; ".join(places)
     if app.facts.in_review:
         after += ", after the review"
     return after

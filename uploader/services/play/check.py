@@ -453,7 +453,8 @@ def _no_edit(job: CheckJob, refusal: ApiError) -> list[Row]:
 def _names_of_rights(job: CheckJob) -> str:
     """Return the permissions to release to the job's tracks; if it has none, either will do."""
     needed = [row.what for row in _granted_at_the_commit(job)]
-    names = [f"“{name}”" for name in needed if name in (TO_TESTING, TO_PRODUCTION)]
+    releases = [name for name in needed if name in (TO_TESTING, TO_PRODUCTION)]
+    names = [f"“{name}”" for name in releases]
     if job.tracks:
         return " and ".join(names)
     return " or ".join(names)

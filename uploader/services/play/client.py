@@ -96,7 +96,12 @@ class Edit:
         """
         what = f"the deletion of edit {self.id}"
         self._call(
-            "DELETE", "", what, may_be_empty=True, gives_up=True, closing=closing
+            "DELETE",
+            "",
+            what,
+            may_be_empty=True,
+            gives_up=True,
+            closing=closing,
         )
 
     def validate(self) -> None:
@@ -221,11 +226,19 @@ class Edit:
         """Change these store texts of a language, and leave its others as they are."""
         what = f"the update of the {language} listing"
         self._change(
-            "PATCH", _path("listings", language), what, dict(texts), promised=_NAMED
+            "PATCH",
+            _path("listings", language),
+            what,
+            dict(texts),
+            promised=_NAMED,
         )
 
     def images(
-        self, language: str, kind: str, *, ask_twice: bool = True
+        self,
+        language: str,
+        kind: str,
+        *,
+        ask_twice: bool = True,
     ) -> tuple[ListedImage, ...]:
         """Return the images of one type in one language, in the order in which they are shown.
 
@@ -278,7 +291,10 @@ class Edit:
         )
 
     def upload_supplementary(
-        self, file: Artifact, code: int, kind: SupplementaryKind
+        self,
+        file: Artifact,
+        code: int,
+        kind: SupplementaryKind,
     ) -> FileResult:
         """Add a file to a version. A second upload replaces the first."""
         method, parameter, value = _SUPPLEMENTARY[kind]
@@ -317,18 +333,33 @@ class Edit:
         return expand(_EDITS + "/{editId}", values)
 
     def _call(
-        self, method: str, path: str, what: str, json: Json | None = None, **more: Any
+        self,
+        method: str,
+        path: str,
+        what: str,
+        json: Json | None = None,
+        **more: Any,
     ) -> dict[str, Json]:
         """Make one request about the edit, at `path` below it; `more` are other fields of the
         `Call`.
         """
         call = Call(
-            method, ROOT, self._root + path, json=json, what=what, retry_on=conflict
+            method,
+            ROOT,
+            self._root + path,
+            json=json,
+            what=what,
+            retry_on=conflict,
         )
         return self.context.call(replace(call, **more))
 
     def _change(
-        self, method: str, path: str, what: str, json: Json | None = None, **more: Any
+        self,
+        method: str,
+        path: str,
+        what: str,
+        json: Json | None = None,
+        **more: Any,
     ) -> None:
         """Make one request that changes the edit. Only a few of them may be under way at a time."""
         self._call(method, path, what, json, changes=self._root, **more)

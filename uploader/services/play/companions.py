@@ -32,7 +32,8 @@ def remember(edit: ReleaseEdit) -> None:
         return
     remembered = {**_remembered(edit.job, edit.context), **sent}
     newest = list(remembered.items())[-_MAX_REMEMBERED:]
-    edit.context.remember(_key(edit.job), json.dumps(dict(newest)))
+    value = json.dumps(dict(newest))
+    edit.context.remember(_key(edit.job), value)
 
 
 def warn_of_doubt(edit: ReleaseEdit) -> None:

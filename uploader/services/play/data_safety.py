@@ -66,7 +66,11 @@ def prepare(
 
 
 def _flow(
-    package: str, text: str, answers: int, rehearsal: bool, context: Context
+    package: str,
+    text: str,
+    answers: int,
+    rehearsal: bool,
+    context: Context,
 ) -> Outcome:
     """Send the form in one request. It may be repeated, since a form replaces the one before it."""
     path = expand(_PATH, {"package": package})

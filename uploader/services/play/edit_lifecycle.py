@@ -219,7 +219,10 @@ _RULES: Mapping[Stage, tuple[_Rule, ...]] = {
         _Rule((_UNKNOWN,), (Event.FOUND_OPEN,), Stage.CHANGED, _DID_NOT),
         _Rule((_UNKNOWN,), (Event.FOUND_COMMITTED,), Stage.COMMITTED, _HAPPENED),
         _Rule(
-            (_NONE, _DID_NOT, _UNKNOWN), (Event.CLOSED_UNCOMMITTED,), Stage.GONE, _NONE
+            (_NONE, _DID_NOT, _UNKNOWN),
+            (Event.CLOSED_UNCOMMITTED,),
+            Stage.GONE,
+            _NONE,
         ),
         _Rule((_NONE,), (Event.CLOSED,), Stage.GONE, _NONE),
         _Rule((_DID_NOT, _UNKNOWN), (Event.CLOSED,), Stage.GONE, _UNKNOWN),

@@ -479,7 +479,8 @@ def wilson(rate: float, users: int) -> tuple[float, float]:
     """
     spread = Z * Z / users
     middle = (rate + spread / 2) / (1 + spread)
-    variance = rate * (1 - rate) / users + spread / (4 * users)
+    variance = rate * (1 - rate) / users
+    variance += spread / (4 * users)
     half = Z / (1 + spread) * math.sqrt(variance)
     # Rounding would put the bound of a rate of 0 or 1 beside it, as if a crash had been seen.
     lower = 0.0
@@ -618,7 +619,10 @@ def _others_on(day: date, compared: Iterable[Measurement]) -> _Others | None:
 
 
 def _day(
-    limit: Limit, row: Measurement, compared: Iterable[Measurement], min_users: int
+    limit: Limit,
+    row: Measurement,
+    compared: Iterable[Measurement],
+    min_users: int,
 ) -> Judged:
     """Return the finding for one version on one day."""
     if row.users < min_users:
@@ -752,7 +756,8 @@ def section(judged: Sequence[Judged]) -> Section:
         for metric, of_metric in limits.items():
             cells += _cells(metric, of_metric, days)
         rows.append(tuple(cells))
-    return Section("Measurements", tuple(header), tuple(rows), tuple(_charts(judged)))
+    charts = tuple(_charts(judged))
+    return Section("Measurements", tuple(header), tuple(rows), charts)
 
 
 def _limits_by_metric(judged: Iterable[Judged]) -> dict[Metric, list[Limit]]:

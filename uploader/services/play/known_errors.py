@@ -143,7 +143,10 @@ def explained_comparison(error: ApiError) -> ApiError | CredentialsError:
         return refused
     cause = _KNOWN["permission-denied"].cause
     return CredentialsError(
-        refused.what, cause=cause, hint=_MAY_COMPARE, code="permission-denied"
+        refused.what,
+        cause=cause,
+        hint=_MAY_COMPARE,
+        code="permission-denied",
     )
 
 

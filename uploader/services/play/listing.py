@@ -224,7 +224,10 @@ def _with_places_to_prune(
 
 
 def _read_images(
-    edit: ReleaseEdit, listing: StoreFiles, new_languages: Collection[str], name: Name
+    edit: ReleaseEdit,
+    listing: StoreFiles,
+    new_languages: Collection[str],
+    name: Name,
 ) -> Images:
     """Return the images of one place, as Google Play lists them."""
     language, kind = name
@@ -538,7 +541,10 @@ def _image_change(
 
 
 def _unwanted(
-    edit: ReleaseEdit, live: Images, spots: Sequence[int | None], digests: Sequence[str]
+    edit: ReleaseEdit,
+    live: Images,
+    spots: Sequence[int | None],
+    digests: Sequence[str],
 ) -> list[ListedImage]:
     """Return the live images to delete; `spots` are the positions of the images that stay."""
     others = []
@@ -556,7 +562,11 @@ def _unwanted(
 
 
 def _upload(
-    edit: ReleaseEdit, name: Name, image: Artifact, digest: str, before: int
+    edit: ReleaseEdit,
+    name: Name,
+    image: Artifact,
+    digest: str,
+    before: int,
 ) -> Upload:
     """Return the upload of an image; `before` says how often the place has it already."""
     language, kind = name
@@ -570,7 +580,12 @@ def _upload(
 def _reused(image: Artifact, digest: str, live: ListedImage) -> FileResult:
     """Return the result of an image that is on Google Play already."""
     return FileResult(
-        image.name, image.size or 0, digest, live.id, live.json, reused=True
+        image.name,
+        image.size or 0,
+        digest,
+        live.id,
+        live.json,
+        reused=True,
     )
 
 
@@ -586,7 +601,10 @@ def _find_added(response: object, digest: str, before: int) -> Mapping[str, Any]
 
 
 def _spots(
-    edit: ReleaseEdit, name: Name, live: Images, digests: Sequence[str]
+    edit: ReleaseEdit,
+    name: Name,
+    live: Images,
+    digests: Sequence[str],
 ) -> list[int | None]:
     """Return the position on Google Play of each image, None for one that has to be uploaded.
 
@@ -809,7 +827,11 @@ class Pull:
             self._add_image(language, kind, image, path)
 
     def _add_image(
-        self, language: str, kind: str, image: ListedImage, path: str
+        self,
+        language: str,
+        kind: str,
+        image: ListedImage,
+        path: str,
     ) -> None:
         """Add the download of an image. `path` has no extension: the content decides on it.
 
@@ -860,7 +882,8 @@ class Pull:
             if file.size:  # it was fetched; one that was there already takes no bytes
                 written += 1
         self._warn_of_others(expected, context)
-        unchanged = len(self.texts) + len(self.images) - len(damaged) - written
+        count = len(self.texts) + len(self.images)
+        unchanged = count - len(damaged) - written
         files = plural(written, "file")
         headline = f"{self.package}: {files} written, {unchanged} unchanged."
         return Outcome(headline, sections=(self._table(),), trouble=_trouble(damaged))

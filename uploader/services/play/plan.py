@@ -313,7 +313,11 @@ def _companion(
     else:
         name = f"version {companion.file}"
     return FileChange(
-        companion.kind, name, companion.version_code, is_published, inside=inside
+        companion.kind,
+        name,
+        companion.version_code,
+        is_published,
+        inside=inside,
     )
 
 
@@ -348,10 +352,16 @@ def _fields(before: Release, after: Release) -> Iterator[TextChange]:
     changes = [
         TextChange("", "name", before.name, name),
         TextChange(
-            "", "priority", str(before.priority or ""), str(after.priority or "")
+            "",
+            "priority",
+            str(before.priority or ""),
+            str(after.priority or ""),
         ),
         TextChange(
-            "", "countries", ", ".join(before.countries), ", ".join(after.countries)
+            "",
+            "countries",
+            ", ".join(before.countries),
+            ", ".join(after.countries),
         ),
     ]
     notes = dict(before.notes)

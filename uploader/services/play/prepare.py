@@ -143,7 +143,10 @@ def _check_tracks_are_served(
                 f"{track} fits none of the apps: their artifacts are for other devices."
             )
             problems.add(
-                "tracks", what, "the tracks of the apps", code="form-factor-differs"
+                "tracks",
+                what,
+                "the tracks of the apps",
+                code="form-factor-differs",
             )
 
 
@@ -161,7 +164,10 @@ _ByApp: TypeAlias = dict[str, tuple[Artifacts, Artifacts]]
 
 
 def _by_app(
-    inputs: ReleaseInputs, files: Artifacts, artifacts: Artifacts, problems: Problems
+    inputs: ReleaseInputs,
+    files: Artifacts,
+    artifacts: Artifacts,
+    problems: Problems,
 ) -> _ByApp:
     """Return the files of each of several apps, in the order of `package-name`.
 
@@ -238,7 +244,10 @@ def _check_shared(jobs: Sequence[ReleaseJob], problems: Problems) -> None:
                 f"{path} belongs to one artifact, and is named for {', '.join(apps)}."
             )
             problems.add(
-                name, what, f"a path with `{PACKAGE}`", code="companion-for-several"
+                name,
+                what,
+                f"a path with `{PACKAGE}`",
+                code="companion-for-several",
             )
 
 
@@ -410,7 +419,12 @@ def _notes(
         input_name = "whats-new-directory"
         codes = _codes_with_notes(inputs, artifacts)
         notes = release_notes(
-            directory, workspace, codes, inputs.tracks, problems, max_length=max_length
+            directory,
+            workspace,
+            codes,
+            inputs.tracks,
+            problems,
+            max_length=max_length,
         )
     kept: dict[str | None, Notes] = {}
     left_out: dict[str | None, Notes] = {}
@@ -498,7 +512,8 @@ def _check_artifacts(artifacts: Artifacts, problems: Problems) -> None:
             _refuse_version_code(artifact.name, manifest.version_code, problems)
     for (_, code), names in by_code.items():
         if code and len(names) > 1:
-            what = f"version code {code} occurs {len(names)} times: {', '.join(names)}."
+            listed = ", ".join(names)
+            what = f"version code {code} occurs {len(names)} times: {listed}."
             accepted = (
                 "each version code once: one of its own for the APK of each ABI, or the bundle "
                 "alone"

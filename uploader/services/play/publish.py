@@ -66,7 +66,10 @@ def _end_dry_run(edit: ReleaseEdit, changes: Changes) -> Outcome:
     edit_lifecycle.discard(edit)
     validation = "the validation" if job.rehearsal else "Google Play's validation"
     outcome = _outcome(
-        job, f"{_subject(changes)} passed {validation}.", PLANNED, changes
+        job,
+        f"{_subject(changes)} passed {validation}.",
+        PLANNED,
+        changes,
     )
     return replace(outcome, heading=Heading(_what_would_be(changes)))
 
@@ -143,7 +146,11 @@ def _remember_committed(edit: ReleaseEdit, *, happened: bool) -> None:
 
 
 def _headline_of_commit(
-    edit: ReleaseEdit, changes: Changes, left: str, *, happened: bool
+    edit: ReleaseEdit,
+    changes: Changes,
+    left: str,
+    *,
+    happened: bool,
 ) -> str:
     """Return what became of the release, in one sentence; `left` is what a person has to do.
 
@@ -317,7 +324,10 @@ def _headline_without_commit(edit: ReleaseEdit, changes: Changes) -> str:
 
 
 def _headline(
-    edit: ReleaseEdit, what: str, updates: Sequence[TrackChange], left: str
+    edit: ReleaseEdit,
+    what: str,
+    updates: Sequence[TrackChange],
+    left: str,
 ) -> str:
     """Return what happened, in one sentence: what is `left` to do, else what became of the tracks.
 
@@ -399,7 +409,8 @@ def _fate_on_track(edit: ReleaseEdit, update: TrackChange) -> str:
     release = release_words.named(as_told(edit.job, update.release))
     if track_merge.settled(update.before, update.after):
         return f"{release} on {update.track} is unchanged"
-    return f"{release} {_fate(edit, update).on([update.track])}"
+    fate = _fate(edit, update).on([update.track])
+    return f"{release} {fate}"
 
 
 def _fate(edit: ReleaseEdit, update: TrackChange) -> Fate:
@@ -513,5 +524,9 @@ def _outcome(
         heading = replace(heading, mark="halted")
     remarks = _remarks(job, changes.tracks)
     return Outcome(
-        f"{fate}{remarks}", tuple(links), sections, remarks=remarks, heading=heading
+        f"{fate}{remarks}",
+        tuple(links),
+        sections,
+        remarks=remarks,
+        heading=heading,
     )

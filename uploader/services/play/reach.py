@@ -99,7 +99,10 @@ def check_form_factors(
 
 
 def _check_track_of_build(
-    name: str, manifest: Manifest, track: str, problems: Problems
+    name: str,
+    manifest: Manifest,
+    track: str,
+    problems: Problems,
 ) -> None:
     """Compare the devices of a track with those that a build is for."""
     forms = _forms(manifest)
@@ -131,7 +134,8 @@ def _check_track_of_build(
 def _names_of_tracks(forms: Sequence[FormFactor], base: str) -> str:
     """Return the tracks that correspond to `base` for builds with these form factors."""
     if forms:
-        names = [f"`{form.prefix}:{base}`" for form in forms]
+        prefixes = [form.prefix for form in forms]
+        names = [f"`{prefix}:{base}`" for prefix in prefixes]
         return " or ".join(names)
     if base == QA:
         return "`internal`"

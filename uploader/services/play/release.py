@@ -139,7 +139,10 @@ def _asks_for_unlisted(job: ReleaseJob) -> bool:
 
 
 def _is_listed(
-    context: Context, job: ReleaseJob, track: str, versions: Sequence[str]
+    context: Context,
+    job: ReleaseJob,
+    track: str,
+    versions: Sequence[str],
 ) -> bool:
     """Return whether Google Play lists all of these versions on a track; false if there are
     none.
@@ -164,7 +167,11 @@ def follow_up(
     with explained_refusals():
         if job.universal_apk:
             outcome = fetched(
-                job.package, job.codes, job.universal_apk, outcome, context
+                job.package,
+                job.codes,
+                job.universal_apk,
+                outcome,
+                context,
             )
         if job.verify and verification and not outcome.trouble:
             from uploader.services.play.verify import verified  # as in `_verification`
@@ -172,7 +179,12 @@ def follow_up(
             outcome = verified(job.verify, outcome, verification, context)
         if job.review and not outcome.trouble:
             outcome = awaited(
-                job.package, job.tracks, job.codes, job.review, outcome, context
+                job.package,
+                job.tracks,
+                job.codes,
+                job.review,
+                outcome,
+                context,
             )
     return outcome
 

@@ -198,7 +198,9 @@ class ReleaseJob:
         listing = self.listing
         if listing is None:
             listing = StoreFiles()
-        texts = {language: dict(texts) for language, texts in listing.texts.items()}
+        texts: dict[str, dict[str, str]] = {}
+        for language, by_field in listing.texts.items():
+            texts[language] = dict(by_field)
         images = {}
         for place, files in listing.images.items():
             images["/".join(place)] = [sha256(image) for image in files]

@@ -207,8 +207,11 @@ def awaited(
     if goal.rehearsal:
         where = " in the emulator"
     context.info(f"Review{where}: {summary}.")
-    rows = tuple((track, capitalised(words(state))) for track, state in states.items())
-    section = Section("State of the review", ("Track", "State"), rows)
+    rows = []
+    for track, state in states.items():
+        shown = capitalised(words(state))
+        rows.append((track, shown))
+    section = Section("State of the review", ("Track", "State"), tuple(rows))
     trouble: UploaderError | None = None
     heading = outcome.heading
     if REJECTED in states.values():
@@ -217,7 +220,8 @@ def awaited(
     elif not _is_over(states, goal):
         trouble = _pending(goal, states)
         if heading:
-            heading = replace(heading, text=f"{heading.text}; {summary}", mark="held")
+            text = f"{heading.text}; {summary}"
+            heading = replace(heading, text=text, mark="held")
     elif heading and APPROVED in states.values():
         heading = replace(heading, text=f"{heading.text}; {summary}")
     return replace(
@@ -276,7 +280,10 @@ def _pending(goal: ReviewGoal, states: Mapping[str, str]) -> TemporaryError:
 
 
 def _states(
-    package: str, tracks: tuple[str, ...], codes: tuple[str, ...], context: Context
+    package: str,
+    tracks: tuple[str, ...],
+    codes: tuple[str, ...],
+    context: Context,
 ) -> dict[str, str]:
     """Look up the state on each track, and publish the least advanced one.
 

@@ -287,7 +287,8 @@ def _steps(job: RolloutJob) -> tuple[str, ...]:
         if job.gate.halts:
             what = f"halt it if it is above {above}"
         steps.append(f"ask Google how it is doing, and {what}")
-    shares = ", ".join(f"{share * 100:g} %" for share in job.shares)
+    steps = [f"{share * 100:g} %" for share in job.shares]
+    shares = ", ".join(steps)
     if release.dry_run:
         steps.append(f"decide the next of {shares}, and change nothing")
     else:
@@ -320,7 +321,10 @@ def require_one(track: str, releases: Releases) -> None:
 
 
 def decide(
-    job: RolloutJob, live: Releases, state: str | None, judgement: gate.Judgement
+    job: RolloutJob,
+    live: Releases,
+    state: str | None,
+    judgement: gate.Judgement,
 ) -> Decision:
     """Decide what to do about the live releases of a track: a step, nothing, a hold or a halt.
 
@@ -554,7 +558,10 @@ class Rollout:
         after = live
         if decision.release is not None:
             after = track_merge.merged(
-                track, live, decision.release, replace_rollout=False
+                track,
+                live,
+                decision.release,
+                replace_rollout=False,
             )
         change = track_merge.TrackChange(track, live, after, now=now)
         changes = Changes(self._job, (change,))
@@ -592,7 +599,10 @@ class Rollout:
         return EarlierWork(step, ours, halt, halting, in_doubt=True)
 
     def _after_earlier_work(
-        self, edit: ReleaseEdit, earlier: EarlierWork, decision: Decision
+        self,
+        edit: ReleaseEdit,
+        earlier: EarlierWork,
+        decision: Decision,
     ) -> Decision:
         """Return the decision, or another one if a step or a halt has been made before."""
         if earlier.halt:
@@ -612,7 +622,10 @@ class Rollout:
         in_doubt = earlier.in_doubt and not edit.previous.overtaken
         why = f"{who}: {release_words.in_words(step)}"
         return Decision(
-            "held", why, in_doubt=in_doubt, brief="it was changed in the meantime"
+            "held",
+            why,
+            in_doubt=in_doubt,
+            brief="it was changed in the meantime",
         )
 
     def _is_ours(self, edit: ReleaseEdit, made: Release) -> bool:
@@ -659,7 +672,10 @@ class Rollout:
         return state, self._judge(outside, codes, live)
 
     def _judge(
-        self, outside: LookAhead, codes: tuple[str, ...], live: Releases
+        self,
+        outside: LookAhead,
+        codes: tuple[str, ...],
+        live: Releases,
     ) -> gate.Judgement:
         """Judge the release of these version codes by the gate, and log the measurements."""
         limits = self._rollout.gate
@@ -699,7 +715,10 @@ class Rollout:
         return found
 
     def _carry_out(
-        self, edit: ReleaseEdit, decision: Decision, changes: Changes
+        self,
+        edit: ReleaseEdit,
+        decision: Decision,
+        changes: Changes,
     ) -> Decision:
         """Write the release to the track and commit.
 
@@ -775,7 +794,10 @@ class Rollout:
             tables.append(measured)
         trouble = _trouble(self._rollout, decision)
         return Outcome(
-            headline, sections=tuple(tables), trouble=trouble, heading=heading
+            headline,
+            sections=tuple(tables),
+            trouble=trouble,
+            heading=heading,
         )
 
     def _publish(
@@ -889,7 +911,9 @@ def _committed_without_step(decision: Decision) -> str:
 
 def _trouble(job: RolloutJob, decision: Decision) -> ReleaseTrouble | None:
     """Return the error with which the run ends if its release is rejected or halted, else None."""
-    rollout = f"The rollout of {job.release.package} on {job.release.tracks[0]}"
+    package = job.release.package
+    track = job.release.tracks[0]
+    rollout = f"The rollout of {package} on {track}"
     if decision.trouble == "rejected":
         what = f"{rollout}: {decision.why}."
         return ReleaseTrouble(what, hint=review.WHY_REJECTED, code="review-rejected")

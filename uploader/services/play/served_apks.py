@@ -121,7 +121,11 @@ def compare_served(
         _tell_listed(keys, bundle, code, context)
         with turn, open_spool(workspace, what, limit) as spool:
             comparison = _Comparison(
-                bundle, code, spool, max(seconds, _MIN_SECONDS), context
+                bundle,
+                code,
+                spool,
+                max(seconds, _MIN_SECONDS),
+                context,
             )
             verdict = comparison.of_keys(keys)
             context.info(
@@ -143,7 +147,10 @@ def compare_served(
 
 
 def _tell_listed(
-    keys: Sequence[SigningKey], bundle: Artifact, code: str, context: Context
+    keys: Sequence[SigningKey],
+    bundle: Artifact,
+    code: str,
+    context: Context,
 ) -> None:
     count = sum(len(key.apks) for key in keys)
     context.info(
@@ -182,7 +189,9 @@ def _wanted(apks: Sequence[GeneratedApk], label: str) -> Iterator[_Wanted]:
     for apk in apks:
         alike[apk.name] += 1
         # standalone APKs of one variant are for one ABI each, which the list does not tell
-        number = f" ({alike[apk.name]})" if alike[apk.name] > 1 else ""
+        number = ""
+        if alike[apk.name] > 1:
+            number = f" ({alike[apk.name]})"
         yield _Wanted(f"{label}{apk.name}{number}", apk)
 
 
@@ -319,7 +328,8 @@ def check_form(name: str, code: str, file: BinaryIO) -> str:
     """
     what = ""
     head = file.read(len(_FIRST_ENTRY))
-    file.seek(max(0, file.seek(0, io.SEEK_END) - _LONGEST_END))
+    size = file.seek(0, io.SEEK_END)
+    file.seek(max(0, size - _LONGEST_END))
     tail = file.read()
     end = tail.rfind(_END_RECORD)
     if head.startswith(_GZIP):

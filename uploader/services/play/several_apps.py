@@ -202,7 +202,10 @@ class App:
         return f"{self.package}: {text}"
 
     def show(
-        self, title: str, lines: Sequence[str], sections: tuple[Section, ...] = ()
+        self,
+        title: str,
+        lines: Sequence[str],
+        sections: tuple[Section, ...] = (),
     ) -> None:
         """Log what is about to change, and keep it beside that of the other apps."""
         self._run.show(self, title, lines, sections)
@@ -352,7 +355,11 @@ class SeveralApps:
                     other.stop(self._stopped_by(app, error))
 
     def _stopped_by(
-        self, app: App, error: Exception, *, keep: bool = False
+        self,
+        app: App,
+        error: Exception,
+        *,
+        keep: bool = False,
     ) -> UploaderError:
         """Return the reason for which the others stop when an app has failed.
 
@@ -382,7 +389,11 @@ class SeveralApps:
         return self._stopped_by(failed, failed.failure, keep=keep)
 
     def show(
-        self, app: App, title: str, lines: Sequence[str], sections: tuple[Section, ...]
+        self,
+        app: App,
+        title: str,
+        lines: Sequence[str],
+        sections: tuple[Section, ...],
     ) -> None:
         """Log what is about to change for an app, and keep it for the summary with the changes of
         the others.

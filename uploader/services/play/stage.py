@@ -311,7 +311,10 @@ def _find_reused(
         if existing is not None:
             by_earlier_run = _by_earlier_run(edit, artifact)
             reused[code] = _same(
-                edit, artifact, existing, by_earlier_run=by_earlier_run
+                edit,
+                artifact,
+                existing,
+                by_earlier_run=by_earlier_run,
             )
     return reused
 
@@ -323,7 +326,10 @@ def _changes(edit: ReleaseEdit, comparison: Comparison) -> Changes:
     if not edit.state.own:
         shared_edit = edit.id
     files = plan.files_of(
-        job, comparison.on_google_play, comparison.published, shared_edit
+        job,
+        comparison.on_google_play,
+        comparison.published,
+        shared_edit,
     )
     images = [place.change for place in comparison.listing.places if place.change]
     happened = edit.state.commit is CommitKnowledge.HAPPENED

@@ -125,7 +125,10 @@ def prepare(inputs: StatusInputs, files: Artifacts, workspace: Workspace) -> Pre
 
 
 def _apk_to_fetch(
-    inputs: StatusInputs, package: str, workspace: Workspace, problems: Problems
+    inputs: StatusInputs,
+    package: str,
+    workspace: Workspace,
+    problems: Problems,
 ) -> universal_apk.UniversalApkGoal | None:
     """Return where to write the universal APK of an app; None if none is wanted.
 
@@ -183,7 +186,11 @@ def flow(job: StatusJob, context: Context) -> Outcome:
         if job.universal_apk:
             codes = _newest_version_codes(newest_first)
             outcome = universal_apk.fetched(
-                job.package, codes, job.universal_apk, outcome, context
+                job.package,
+                codes,
+                job.universal_apk,
+                outcome,
+                context,
             )
         if job.goal is None or outcome.trouble:
             return outcome

@@ -145,7 +145,8 @@ def _shares(after: Releases, job: ReleaseJob) -> tuple[VersionShare, ...]:
     shares += [VersionShare(named(as_told(job, release)), 0.0) for release in halted]
     completed = having_status(after, "completed")
     if completed:
-        shares.append(VersionShare(named(as_told(job, completed[0])), left))
+        version = named(as_told(job, completed[0]))
+        shares.append(VersionShare(version, left))
     return tuple(shares)
 
 

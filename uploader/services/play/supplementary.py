@@ -190,7 +190,10 @@ class _Matching:
                 f"{artifacts}."
             )
             self._problems.add(
-                DEBUG_INPUTS[kind], what, _ONE_EACH, code="companion-without-artifact"
+                DEBUG_INPUTS[kind],
+                what,
+                _ONE_EACH,
+                code="companion-without-artifact",
             )
 
     def _by_pattern(
@@ -232,7 +235,10 @@ class _Matching:
             )
             accepted = "the mapping.txt that the build of the artifact wrote"
             self._problems.add(
-                "mapping-file", what, accepted, code="mapping-of-another-build"
+                "mapping-file",
+                what,
+                accepted,
+                code="mapping-of-another-build",
             )
 
     def _symbols(self, name: str) -> Artifact:

@@ -282,7 +282,10 @@ def _already_there(
 
 
 def _without_future_draft(
-    edit: ReleaseEdit, track: str, before: Releases, release: Release
+    edit: ReleaseEdit,
+    track: str,
+    before: Releases,
+    release: Release,
 ) -> Releases:
     """Return what a track held before, without the release of a shared edit that becomes a draft.
 
@@ -379,7 +382,10 @@ def _options_for(edit: ReleaseEdit, track: str, live: Releases) -> ReleaseOption
 
 
 def _new_release(
-    job: ReleaseJob, options: ReleaseOptions, live: Releases, source: Release | None
+    job: ReleaseJob,
+    options: ReleaseOptions,
+    live: Releases,
+    source: Release | None,
 ) -> Release:
     """Return the release that the job makes of its files, of a promoted one (`source`) or of
     version codes.
@@ -399,7 +405,10 @@ def _new_release(
 
 
 def _begin_change(
-    edit: ReleaseEdit, track: str, live: Releases, options: ReleaseOptions
+    edit: ReleaseEdit,
+    track: str,
+    live: Releases,
+    options: ReleaseOptions,
 ) -> Release:
     """Return the release that is on the track with what the job asks for, and note what the job
     began with.
@@ -439,7 +448,11 @@ def _kept_fields(live: Releases, version_codes: Collection[str]) -> Release:
 
 
 def _check_begun(
-    edit: ReleaseEdit, track: str, begun: Release, release: Release, asked: Release
+    edit: ReleaseEdit,
+    track: str,
+    begun: Release,
+    release: Release,
+    asked: Release,
 ) -> None:
     """Refuse to change a release that others have changed since this job began.
 
@@ -572,7 +585,10 @@ def to_change(track: str, live: Sequence[Release]) -> Release:
 
 
 def _newest_of(
-    track: str, candidates: Sequence[Release], live: Sequence[Release], purpose: str
+    track: str,
+    candidates: Sequence[Release],
+    live: Sequence[Release],
+    purpose: str,
 ) -> Release:
     """Return the newest of the candidates. Raises ReleaseRefused if there is none."""
     if candidates:
@@ -639,7 +655,10 @@ def remark(job: ReleaseJob, update: TrackChange) -> str:
     if not update.gone_on:
         return ""
     sentence = _what_it_is_now(
-        job, update.track, update.release, moved=update.gone_on.moved
+        job,
+        update.track,
+        update.release,
+        moved=update.gone_on.moved,
     )
     if not update.gone_on.left_out:
         return sentence
@@ -651,7 +670,11 @@ def remark(job: ReleaseJob, update: TrackChange) -> str:
 
 
 def _what_it_is_now(
-    job: ReleaseJob, track: str, release: Release, *, moved: bool
+    job: ReleaseJob,
+    track: str,
+    release: Release,
+    *,
+    moved: bool,
 ) -> str:
     if not moved:
         return f"{named(release)} is on {track}: {in_words(release)}"
@@ -692,7 +715,11 @@ def _resuming(job: ReleaseJob, release: Release) -> str:
 
 
 def merged(
-    track: str, live: Sequence[Release], release: Release, *, replace_rollout: bool
+    track: str,
+    live: Sequence[Release],
+    release: Release,
+    *,
+    replace_rollout: bool,
 ) -> Releases:
     """Return the releases that the track will hold, the new one first. Raises ReleaseRefused if it
     would displace a rollout, unless `replace_rollout` allows it.
@@ -970,7 +997,10 @@ def _gets_users_of(release: Release, other: Release) -> bool:
 
 
 def _check_halted(
-    job: ReleaseJob, track: str, release: Release, other: Release
+    job: ReleaseJob,
+    track: str,
+    release: Release,
+    other: Release,
 ) -> None:
     """Refuse to go on with `other` in the release if it is halted, and the job does not ask for
     that.

@@ -97,7 +97,8 @@ def _check_name(edit: ReleaseEdit, track: str, *, missing: bool) -> None:
         return
     form = form_factor(track)
     if form:
-        tracks = ", ".join(f"`{form}:{name}`" for name in FORM_TRACKS)
+        names = [f"`{form}:{name}`" for name in FORM_TRACKS]
+        tracks = ", ".join(names)
         raise ReleaseRefused(
             f"The app has no track {track}.",
             cause="Tracks of watches, TVs and cars have a prefix: `wear:production`, "

@@ -187,7 +187,10 @@ def fetched(
 
 
 def _fetch(
-    package: str, code: str, goal: UniversalApkGoal, context: Context
+    package: str,
+    code: str,
+    goal: UniversalApkGoal,
+    context: Context,
 ) -> tuple[str, str, str, str]:
     """Download the APK of one version once it is generated.
 
@@ -228,7 +231,10 @@ def _tell_protection(apk: UniversalApk, code: str, context: Context) -> None:
 
 
 def _generated(
-    package: str, code: str, seconds: float, context: Context
+    package: str,
+    code: str,
+    seconds: float,
+    context: Context,
 ) -> UniversalApk:
     """Return the APK once Google Play has it. Raises TemporaryError when time is up."""
     poll = context.poll(seconds)

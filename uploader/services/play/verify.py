@@ -200,7 +200,10 @@ class Verification:
         self._verdicts: list[Verdict] = []
 
     def add(
-        self, verdicts: Sequence[Verdict], destination: Destination, context: Context
+        self,
+        verdicts: Sequence[Verdict],
+        destination: Destination,
+        context: Context,
     ) -> bool:
         """Write the statement with these verdicts beside those of other apps, and return whether
         that was done.
@@ -268,7 +271,10 @@ def _publish_codes(goal: VerifyGoal, context: Context) -> None:
 
 
 def verified(
-    goal: VerifyGoal, outcome: Outcome, verification: Verification, context: Context
+    goal: VerifyGoal,
+    outcome: Outcome,
+    verification: Verification,
+    context: Context,
 ) -> Outcome:
     """Return the outcome of a release with what is served of it; it has `trouble` where that is not
     what was built, or could not be compared.
@@ -281,7 +287,8 @@ def verified(
     except (Interrupted, Stopped):
         raise
     except UploaderError as error:
-        return replace(outcome, trouble=error.with_what(f"{_STAYS} {error.what}"))
+        trouble = error.with_what(f"{_STAYS} {error.what}")
+        return replace(outcome, trouble=trouble)
     return replace(
         outcome,
         headline=f"{outcome.headline} {served_outcome.headline}".lstrip(),
@@ -373,7 +380,8 @@ def _pairs(files: Artifacts, apks: Artifacts, problems: Problems) -> tuple[Pair,
             break
     for version, bundle in bundles.items():
         if not paired[version] and not problems:
-            what = f"none is of {bundle.name} ({version[0]} {version[1]})."
+            package, code = version
+            what = f"none is of {bundle.name} ({package} {code})."
             problems.add("apks", what, "APKs of every bundle in `files`")
     pairs = []
     for version, bundle in bundles.items():
@@ -405,7 +413,8 @@ def _version_of_apk(
             f"{apk.name} has no version code, and several bundles have its asset pack."
         )
         raise InputError(Problem("apks", what, "the bundle of one version in `files`"))
-    built = ", ".join(f"{package} {code}" for package, code in bundles)
+    versions = [f"{package} {code}" for package, code in bundles]
+    built = ", ".join(versions)
     what = f"{apk.name} is {identity.package} {identity.version_code}, but `files` is {built}."
     raise InputError(Problem("apks", what, "the APKs of the version that was built"))
 
@@ -453,7 +462,11 @@ def _flow(job: VerifyJob, context: Context) -> Outcome:
     required = job.require_unprotected
     verification = Verification(len(job.pairs))
     return report(
-        verdicts, job.destination, verification, context, require_unprotected=required
+        verdicts,
+        job.destination,
+        verification,
+        context,
+        require_unprotected=required,
     )
 
 
@@ -486,7 +499,10 @@ def report(
         context.info(f"{_entries(left, 'more ')}{in_statement}.")
     headline = " ".join(_headline(verdict) for verdict in verdicts)
     trouble = _trouble(
-        worst, verdicts, other_builds, require_unprotected=require_unprotected
+        worst,
+        verdicts,
+        other_builds,
+        require_unprotected=require_unprotected,
     )
     return Outcome(headline, sections=_sections(verdicts, findings), trouble=trouble)
 
@@ -615,10 +631,13 @@ def _differing(verdicts: Sequence[Verdict]) -> str:
     if not differing:
         return ""
     differ = "differs" if differing == 1 else "differ"
-    most = [f"{entry} ({count})" for entry, count in entries.most_common(_MAX_ENTRIES)]
+    most = []
+    for entry, count in entries.most_common(_MAX_ENTRIES):
+        most.append(f"{entry} ({count})")
     if len(entries) > _MAX_ENTRIES:
         most.append("…")
-    return f"; {differing} of {plural(apks, 'APK')} {differ}: {', '.join(most)}"
+    listed = ", ".join(most)
+    return f"; {differing} of {plural(apks, 'APK')} {differ}: {listed}"
 
 
 def _told(verdicts: Sequence[Verdict]) -> list[Finding]:
