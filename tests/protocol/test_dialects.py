@@ -650,6 +650,25 @@ def test_without_a_scheme_the_url_has_that_of_the_endpoint() -> None:
     ) == Started("http://127.0.0.1:9/s")
 
 
+@pytest.mark.parametrize(
+    ("status", "why", "untold"),
+    [
+        ("", "has no X-Goog-Upload-Status", True),
+        ("paused", "has an unknown X-Goog-Upload-Status, 'paused'", False),
+        ("\u2028" + "x" * 50, r"'\u2028" + "x" * 19 + "'", False),
+    ],
+    ids=["missing", "unknown", "hostile"],
+)
+def test_an_unknown_status_is_not_a_missing_one(
+    status: str, why: str, untold: bool
+) -> None:
+    """The documents show a bare answer to a query; they show no other status."""
+    got = goog_upload.event(QueryOffset(), told(200, status), B_MEDIA)
+    assert isinstance(got, OffsetUnknown)
+    assert why in got.why
+    assert got.untold is untold
+
+
 HEADERS = ["Location", "Range", "Retry-After", "Content-Range"]
 HEADERS += [
     f"X-Goog-Upload-{name}"

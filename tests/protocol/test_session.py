@@ -134,7 +134,7 @@ def unconfirmed(*, at_most_once: bool) -> Session:
     [
         (DOUBT, 10, State.UNCONFIRMED),
         (DOUBT, 9, State.OFFSET_UNKNOWN),
-        (replace(DOUBT, acted=False), 10, State.OFFSET_UNKNOWN),
+        (replace(DOUBT, may_have_acted=False), 10, State.OFFSET_UNKNOWN),
         (TokenRejected(Response(401)), 10, State.OFFSET_UNKNOWN),
     ],
     ids=["all sent", "not all sent", "turned away", "token"],

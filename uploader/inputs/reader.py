@@ -303,7 +303,11 @@ def _parse_env_file(path: str, problems: Problems) -> Sequence[Binding]:
 
 
 def _find_places(sources: Sources, problems: Problems) -> tuple[Given, Emptied]:
-    """Find where each input has a value, and where it is empty although that is a mistake."""
+    """Find where each input has a value, and where it is empty although that is a mistake.
+
+    The places are asked in this order: the option, the variables, the env file. The first text
+    counts that is neither empty nor the word for leaving out; action.yml's default comes last.
+    """
     texts = sources.texts_by_place()
     given: dict[str, list[Place]] = {}
     emptied: dict[str, Place] = {}

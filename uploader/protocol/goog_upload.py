@@ -163,10 +163,10 @@ def _accepted(move: Move, response: Response, status: str, media: Media) -> Even
     queried = isinstance(move, QueryOffset)
     header = response.headers.get(SIZE_RECEIVED)
     size = _read_size(header)
-    if status != "active":
-        answers_query = queried and not status and size is not None
-        if not answers_query:
-            return _without_status(response, queried=queried)
+    # Some servers answer a query with the size alone.
+    tells_size_alone = queried and not status and size is not None
+    if status != "active" and not tells_size_alone:
+        return _without_status(response, status, queried=queried)
     if size is not None:
         # A count, hence the next offset; the documents' 42-then-43 is a slip.
         return Stored(size)
@@ -187,16 +187,19 @@ def _read_size(header: str | None) -> int | None:
     return int(header)
 
 
-def _without_status(response: Response, *, queried: bool) -> OffsetUnknown:
-    """Return what a success without the status header means.
+def _without_status(response: Response, status: str, *, queried: bool) -> OffsetUnknown:
+    """Return what a success means whose status header is missing, or has a value that the documents
+    do not have.
 
     The documents' own example of success is a bare 200. No upload has ended without the header, so
-    the offset is queried. A query that is answered so is repeated after a wait, unless what the
-    service lists can settle it.
+    the offset is queried. A query that is answered so is repeated after a wait, unless the answer is
+    bare and what the service lists can settle it.
     """
     of_query = " to a query" if queried else ""
     why = f"the answer{of_query} has no {STATUS}"
-    is_bare = not response.body.strip()
+    if status:
+        why = f"the answer{of_query} has an unknown {STATUS}, {status[:20]!a}"
+    is_bare = not status and not response.body.strip()
     return OffsetUnknown(
         why,
         response,

@@ -107,7 +107,7 @@ def finished(move: Move, response: Response, media: Media) -> Event:
     """
     if not response.sent_whole:
         why = "the server called the upload finished before it was sent"
-        return OffsetUnknown(why, response, server_ok=True, acted=False)
+        return OffsetUnknown(why, response, server_ok=True, may_have_acted=False)
     if media.is_resource(response):
         return Completed(response)
     # The resource may have been lost on the way (a proxy, an early end): the offset query returns
@@ -136,7 +136,9 @@ def failed(move: Move, response: Response, judged: Verdict) -> Event:
     match judged:
         case Verdict.RETRY | Verdict.IN_DOUBT:
             why = f"the server answered {response.status}"
-            return OffsetUnknown(why, response, acted=judged is Verdict.IN_DOUBT)
+            return OffsetUnknown(
+                why, response, may_have_acted=judged is Verdict.IN_DOUBT
+            )
         case Verdict.RENEW:
             return TokenRejected(response)
         case Verdict.GONE if not isinstance(move, Start):
@@ -153,4 +155,4 @@ def failed(move: Move, response: Response, judged: Verdict) -> Event:
 
 def broken(error: TransportError) -> OffsetUnknown:
     """Return the event for a connection that ended without a response."""
-    return OffsetUnknown(error.why, error, acted=error.sent_whole)
+    return OffsetUnknown(error.why, error, may_have_acted=error.sent_whole)

@@ -96,16 +96,16 @@ class OffsetUnknown:
     """What the server holds is in doubt; `server_ok` when it is well: it did not tell the offset,
     or refused a request.
 
-    A refusal is such a doubt only where the server says that the session goes on. `acted` is false
-    when the server surely did nothing with the request: it never had all of it, or turned it away.
-    `untold`: it answered a query in a way that the documents show, and left open whether the upload
-    is finished.
+    A refusal is such a doubt only if the server says that the session goes on. `may_have_acted` is
+    false if the server surely did nothing with the request: it never had all of it, or asked for
+    another attempt. `untold`: it answered a query in a way that the documents show, and left open
+    whether the upload is finished.
     """
 
     why: str
     response: Response | TransportError | None = None
     server_ok: bool = False
-    acted: bool = True
+    may_have_acted: bool = True
     untold: bool = False
 
 
@@ -440,7 +440,7 @@ class Session:
                     why=event.why,
                 )
             return after  # `why` still tells of the last byte's request
-        if was_sending and event.acted and after.sent == self.size:
+        if was_sending and event.may_have_acted and after.sent == self.size:
             return replace(after, state=State.UNCONFIRMED, why=event.why)
         return replace(after, why=event.why)
 

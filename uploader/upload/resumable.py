@@ -190,7 +190,8 @@ class ResumableUpload:
         return event
 
     def _wait(self, event: OffsetUnknown) -> None:
-        """Wait before the next request for the offset, as long as retries are left.
+        """Wait before the next request for the offset, or before another start, as long as retries
+        are left.
 
         When none are left, raises what `_last_word` returns, or TemporaryError.
         """
@@ -213,10 +214,11 @@ class ResumableUpload:
         """Return the error for the last response before the retries were spent; None if it is only
         temporary.
 
-        A 4xx is a refusal. If the service called the upload complete but never showed its result,
-        an upload that must not happen twice is in doubt.
+        A 4xx is a refusal, unless it was worth another attempt, as 408 and 429 are. If the service
+        called the upload complete but never showed its result, an upload that must not happen twice
+        is in doubt.
         """
-        if 400 <= response.status < 500 and event.acted:
+        if 400 <= response.status < 500 and event.may_have_acted:
             return refusal(response, self._upload.name)
         if response.status >= 300 or not self._session.at_most_once:
             return None

@@ -68,7 +68,7 @@ COMPARED = Planted(
 )
 LATE = Planted(
     "edit_lifecycle",
-    "self.commit in (CommitKnowledge.UNKNOWN, CommitKnowledge.DID_NOT)\n            or self.stage",
+    "self.commit in (CommitKnowledge.UNKNOWN, CommitKnowledge.STILL_OPEN)\n            or self.stage",
     "self.commit in (CommitKnowledge.UNKNOWN,)\n            or self.stage",
     "own edit that tells its commit",
     "is said not to be committed",
@@ -103,8 +103,8 @@ REVIEW_KEPT = Planted(
 )
 BESIDE = Planted(
     "stage",
-    "edit.note_earlier_commit(happened=written_are_live or all_live)",
-    "edit.note_earlier_commit(happened=all_live)",
+    "edit.note_earlier_commit(is_live=written_are_live or all_live)",
+    "edit.note_earlier_commit(is_live=all_live)",
     "testers",
     "what is live is told as lost",
 )

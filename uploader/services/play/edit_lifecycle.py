@@ -17,7 +17,7 @@ with 404 or 410:
 
 - The edit says that it was committed: the commit happened.
 - The edit is open: it is committed again, which can't have two effects. The lost commit may still
-  arrive, so it is not known to have failed (DID_NOT, which is weaker than NONE). If the edit
+  arrive, so it is not known to have failed (STILL_OPEN, which is weaker than NONE). If the edit
   is gone later, the commit is in doubt again, and until then nobody says that it did not happen.
 - The edit is gone: nobody knows (UNKNOWN). A fresh edit takes its place and shows what is live. If
   the artifacts and tracks that the lost edit changed are live, the commit happened, even if a
@@ -138,7 +138,9 @@ class CommitKnowledge(Enum):
 
     NONE = "none"  # not sent, or refused
     UNKNOWN = "unknown"  # sent, and it may have happened
-    DID_NOT = "did not happen"  # its response was lost, and the edit was found open afterwards
+    # Its response was lost, and the edit was found open afterwards: it most likely did not happen,
+    # but may still arrive.
+    STILL_OPEN = "did not happen"
     HAPPENED = "happened"
 
 
@@ -181,7 +183,7 @@ class _Rule:
 
 _NONE = CommitKnowledge.NONE
 _UNKNOWN = CommitKnowledge.UNKNOWN
-_DID_NOT = CommitKnowledge.DID_NOT
+_STILL_OPEN = CommitKnowledge.STILL_OPEN
 _HAPPENED = CommitKnowledge.HAPPENED
 _RULES: Mapping[Stage, tuple[_Rule, ...]] = {
     Stage.CLEAN: (
@@ -198,39 +200,43 @@ _RULES: Mapping[Stage, tuple[_Rule, ...]] = {
     ),
     Stage.CHANGED: (
         _Rule(
-            (_NONE, _DID_NOT),
+            (_NONE, _STILL_OPEN),
             (Event.CHANGE, Event.FOUND_OPEN, Event.RECALL),
             Stage.CHANGED,
         ),
-        _Rule((_NONE, _DID_NOT), (Event.SEND_COMMIT,), Stage.COMMITTING),
-        _Rule((_NONE, _DID_NOT), (Event.FOUND_COMMITTED,), Stage.GONE, _UNKNOWN),
-        _Rule((_NONE, _DID_NOT), (Event.CLOSED_UNCOMMITTED,), Stage.GONE, _NONE),
+        _Rule((_NONE, _STILL_OPEN), (Event.SEND_COMMIT,), Stage.COMMITTING),
+        _Rule((_NONE, _STILL_OPEN), (Event.FOUND_COMMITTED,), Stage.GONE, _UNKNOWN),
+        _Rule((_NONE, _STILL_OPEN), (Event.CLOSED_UNCOMMITTED,), Stage.GONE, _NONE),
         _Rule((_NONE,), (Event.CLOSED,), Stage.GONE, _NONE),
-        _Rule((_DID_NOT,), (Event.CLOSED,), Stage.GONE, _UNKNOWN),
-        _Rule((_NONE, _DID_NOT), (Event.DELETE,), Stage.DELETED, _NONE),
+        _Rule((_STILL_OPEN,), (Event.CLOSED,), Stage.GONE, _UNKNOWN),
+        _Rule((_NONE, _STILL_OPEN), (Event.DELETE,), Stage.DELETED, _NONE),
     ),
     Stage.COMMITTING: (
-        _Rule((_NONE, _DID_NOT), (Event.COMMIT_ACCEPTED,), Stage.COMMITTED, _HAPPENED),
-        # DID_NOT: what is refused is this commit. The first one, whose response was lost, may still
+        _Rule(
+            (_NONE, _STILL_OPEN), (Event.COMMIT_ACCEPTED,), Stage.COMMITTED, _HAPPENED
+        ),
+        # STILL_OPEN: what is refused is this commit. The first one, whose response was lost, may still
         # arrive.
-        _Rule((_NONE, _DID_NOT), (Event.COMMIT_REFUSED,), Stage.REFUSED),
-        _Rule((_NONE, _DID_NOT), (Event.RESPONSE_LOST,), Stage.COMMITTING, _UNKNOWN),
-        _Rule((_NONE, _DID_NOT, _UNKNOWN), (Event.RECALL,), Stage.COMMITTING, _UNKNOWN),
-        _Rule((_UNKNOWN,), (Event.FOUND_OPEN,), Stage.CHANGED, _DID_NOT),
+        _Rule((_NONE, _STILL_OPEN), (Event.COMMIT_REFUSED,), Stage.REFUSED),
+        _Rule((_NONE, _STILL_OPEN), (Event.RESPONSE_LOST,), Stage.COMMITTING, _UNKNOWN),
+        _Rule(
+            (_NONE, _STILL_OPEN, _UNKNOWN), (Event.RECALL,), Stage.COMMITTING, _UNKNOWN
+        ),
+        _Rule((_UNKNOWN,), (Event.FOUND_OPEN,), Stage.CHANGED, _STILL_OPEN),
         _Rule((_UNKNOWN,), (Event.FOUND_COMMITTED,), Stage.COMMITTED, _HAPPENED),
         _Rule(
-            (_NONE, _DID_NOT, _UNKNOWN),
+            (_NONE, _STILL_OPEN, _UNKNOWN),
             (Event.CLOSED_UNCOMMITTED,),
             Stage.GONE,
             _NONE,
         ),
         _Rule((_NONE,), (Event.CLOSED,), Stage.GONE, _NONE),
-        _Rule((_DID_NOT, _UNKNOWN), (Event.CLOSED,), Stage.GONE, _UNKNOWN),
+        _Rule((_STILL_OPEN, _UNKNOWN), (Event.CLOSED,), Stage.GONE, _UNKNOWN),
     ),
     Stage.REFUSED: (
         # Sent again the other way about the review, as Google's refusal demands.
-        _Rule((_NONE, _DID_NOT), (Event.SEND_COMMIT,), Stage.COMMITTING),
-        _Rule((_NONE, _DID_NOT), (Event.RECALL,), Stage.CHANGED),
+        _Rule((_NONE, _STILL_OPEN), (Event.SEND_COMMIT,), Stage.COMMITTING),
+        _Rule((_NONE, _STILL_OPEN), (Event.RECALL,), Stage.CHANGED),
     ),
     Stage.COMMITTED: (
         # By a later run: whether it asks for the same is to be seen.
@@ -309,7 +315,7 @@ class EditState:
         still happen.
         """
         return (
-            self.commit in (CommitKnowledge.UNKNOWN, CommitKnowledge.DID_NOT)
+            self.commit in (CommitKnowledge.UNKNOWN, CommitKnowledge.STILL_OPEN)
             or self.stage is Stage.COMMITTING
         )
 
@@ -460,24 +466,27 @@ class ReleaseEdit:
             return False
         return self.record.wrote.get(track) != after
 
-    def note_earlier_commit(self, *, happened: bool) -> None:
-        """Note whether the commit of the edit before this one happened, as what is live shows.
+    def note_earlier_commit(self, *, is_live: bool) -> None:
+        """Note whether the commit of the edit before this one happened; `is_live` says whether what
+        it changed is live.
 
-        A commit that was only about supplementary files can't be seen: these count as lost, and are
-        sent again. Raises ReleaseRefused if a shared edit may be lost, since other jobs would have
-        to make their part of it again.
+        A commit that was only about supplementary files can't be seen: it counts as one that did
+        not happen. What was uploaded for such a commit is lost, and the record begins anew. Raises
+        ReleaseRefused if a shared edit is lost, or may be, since other jobs would have to make their
+        part of it again.
         """
         shows = _any_shown(self.changes)
         shared_id = self.previous.shared_id
         if shared_id and not shows:
             raise gone(shared_id)
-        if happened and shows:
+        if is_live and shows:
             self.apply(Event.SEEN_LIVE)
             return
         self.apply(Event.NOT_SEEN)
         self._tell_missing(self.changes)
         if shared_id:
             raise gone(shared_id, "what this run put into it is not live")
+        # It reads what the record says is not committed, so that comes before the new record.
         _take_back(
             self, "Uploaded, then lost with the edit, whose commit did not happen."
         )
@@ -1212,7 +1221,7 @@ def _send_commit(
     A response that is not Google's is a ProtocolError.
     """
     leaves_review = by_hand
-    if edit.state.commit is CommitKnowledge.DID_NOT and edit.record.by_hand:
+    if edit.state.commit is CommitKnowledge.STILL_OPEN and edit.record.by_hand:
         leaves_review = (
             True  # the earlier commit may still arrive, and leaves it to people
         )
@@ -1259,7 +1268,7 @@ def _settle_gone(edit: ReleaseEdit, refused: ApiError) -> None:
     if CHANGED_OUTSIDE.search(refused.message):
         edit.apply(Event.CLOSED_UNCOMMITTED)
         raise refused
-    if edit.state.commit is CommitKnowledge.DID_NOT:
+    if edit.state.commit is CommitKnowledge.STILL_OPEN:
         # The earlier commit may have arrived late.
         edit.apply(Event.RESPONSE_LOST)
         _note_closed(edit, refused)

@@ -383,6 +383,7 @@ class Attempt:
             except BuiltAgain as why:
                 self._discard_and_replace(why)
             except Exception as error:
+                # asked first, since it depends on the stage that the next call changes
                 overtaken = _is_overtaken(self.edit, began, error)
                 _note_if_gone(self.edit, error)
                 if replays == MAX_REPLAYS or not _is_replaceable(self.edit, error):
@@ -446,17 +447,17 @@ def _is_replaceable(edit: ReleaseEdit, error: Exception) -> bool:
 
 
 def _is_overtaken(edit: ReleaseEdit, began: EditState, error: Exception) -> bool:
-    """Return whether others closed the edit while it held changes that no commit of the job can
-    have made live.
+    """Return whether others most likely closed the edit before its changes came to be live.
 
     `error` is what ended the work in the edit, `began` the state in which the edit was when the
-    work began. An edit without changes leaves that as it was for the edit before it.
+    work began. An edit without changes keeps the answer of the edit before it.
     """
     if not _says_gone(error):
         return False
     if edit.state.stage is Stage.CLEAN:
         return edit.previous.overtaken
     # A commit that finds its edit closed most likely did not happen. But if the answer to another
-    # one was lost, by this run or the one before, that one may have closed the edit.
+    # one was lost before, by this run or an earlier one, that one may have closed the edit.
     commits = (began.commit, edit.state.commit)
-    return CommitKnowledge.DID_NOT not in commits
+    answer_was_lost = CommitKnowledge.STILL_OPEN in commits
+    return not answer_was_lost

@@ -179,7 +179,7 @@ def _look_for_earlier_commit(
     shared_id = edit.previous.shared_id
     if shared_id and written_are_live and not all_live:
         raise edit_lifecycle.gone(shared_id)
-    edit.note_earlier_commit(happened=written_are_live or all_live)
+    edit.note_earlier_commit(is_live=written_are_live or all_live)
     return _TrackComparison(
         changes,
         are_as_written=bool(as_written),
