@@ -192,8 +192,8 @@ def _without_status(response: Response, status: str, *, queried: bool) -> Offset
     do not have.
 
     The documents' own example of success is a bare 200. No upload has ended without the header, so
-    the offset is queried. A query that is answered so is repeated after a wait, unless the answer is
-    bare and what the service lists can settle it.
+    the offset is queried. A query that is answered so is repeated after a wait, unless the answer
+    is bare and what the service lists can settle it.
     """
     of_query = " to a query" if queried else ""
     why = f"the answer{of_query} has no {STATUS}"

@@ -68,8 +68,8 @@ COMPARED = Planted(
 )
 LATE = Planted(
     "edit_lifecycle",
-    "self.commit in (CommitKnowledge.UNKNOWN, CommitKnowledge.STILL_OPEN)\n            or self.stage",
-    "self.commit in (CommitKnowledge.UNKNOWN,)\n            or self.stage",
+    "in (CommitKnowledge.UNKNOWN, CommitKnowledge.STILL_OPEN)\n            or self.stage",
+    "in (CommitKnowledge.UNKNOWN,)\n            or self.stage",
     "own edit that tells its commit",
     "is said not to be committed",
 )

@@ -215,8 +215,8 @@ _RULES: Mapping[Stage, tuple[_Rule, ...]] = {
         _Rule(
             (_NONE, _STILL_OPEN), (Event.COMMIT_ACCEPTED,), Stage.COMMITTED, _HAPPENED
         ),
-        # STILL_OPEN: what is refused is this commit. The first one, whose response was lost, may still
-        # arrive.
+        # STILL_OPEN: what is refused is this commit. The first one, whose response was lost, may
+        # still arrive.
         _Rule((_NONE, _STILL_OPEN), (Event.COMMIT_REFUSED,), Stage.REFUSED),
         _Rule((_NONE, _STILL_OPEN), (Event.RESPONSE_LOST,), Stage.COMMITTING, _UNKNOWN),
         _Rule(
@@ -471,9 +471,10 @@ class ReleaseEdit:
         it changed is live.
 
         A commit that was only about supplementary files can't be seen: it counts as one that did
-        not happen. What was uploaded for such a commit is lost, and the record begins anew. Raises
-        ReleaseRefused if a shared edit is lost, or may be, since other jobs would have to make their
-        part of it again.
+        not happen. What was uploaded for such a commit is lost, and the record begins anew.
+
+        Raises ReleaseRefused if a shared edit is lost, or may be, since other jobs would have to
+        make their part of it again.
         """
         shows = _any_shown(self.changes)
         shared_id = self.previous.shared_id

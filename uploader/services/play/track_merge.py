@@ -177,9 +177,9 @@ def plan_update(edit: ReleaseEdit, track: str) -> TrackChange:
 
     The plan starts from what the track held before the edit was touched, since an earlier run may
     have left its own release in the edit. What the job begins with (the release to promote or to
-    change, the rollouts on the track) is noted in `edit.begun`, and later plans start from it. Three
-    things are read anew: the status of the release to promote, the release to change in a shared
-    edit, and the rollouts of a track that holds the release already.
+    change, the rollouts on the track) is noted in `edit.begun`, and later plans start from it.
+    Three things are read anew: the status of the release to promote, the release to change in a
+    shared edit, and the rollouts of a track that holds the release already.
 
     Raises ReleaseRefused for a release that must not come to the track, and for a track that does
     not exist.
