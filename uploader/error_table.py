@@ -47,7 +47,17 @@ def briefly(code: str) -> str:
     """What a refusal of Google Play comes to, in a few words for a heading; empty where the table
     has none.
     """
+    return _text_of_refusal(code, "short")
+
+
+def is_said_by_google(code: str) -> bool:
+    """Whether the cause of a refusal of Google Play only repeats Google's own message."""
+    return _text_of_refusal(code, "said_by_google") == "yes"
+
+
+def _text_of_refusal(code: str, name: str) -> str:
+    """One text of a refusal of Google Play; empty where the table has none."""
     for entry in of_source("play"):
         if entry.code == code:
-            return entry.texts.get("short", "")
+            return entry.texts.get(name, "")
     return ""

@@ -437,6 +437,21 @@ def test_refusal_is_brief_and_its_codes_are_folded() -> None:
     assert "What happened:" not in text
 
 
+@pytest.mark.parametrize(
+    ("code", "is_shown"),
+    [("artifact-debug-certificate", False), ("package-not-found", True)],
+)
+def test_a_cause_that_the_quoted_message_gives_is_left_out(
+    code: str, is_shown: bool
+) -> None:
+    """One that says more than Google's message stays."""
+    message = "The upload is refused for its signature."
+    what = f"The service refused app.aab (403, forbidden): {message}"
+    error = ApiError(what, status=403, message=message, cause="The cause.")
+    text = page(outcome="failed", error=error.with_advice(code=code))
+    assert ("**Likely cause:** The cause." in text) is is_shown
+
+
 def test_refusal_whose_words_are_the_heading_does_not_repeat_them() -> None:
     """Google's sentence is told once where the heading has all of it."""
     what = (

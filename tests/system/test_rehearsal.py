@@ -352,7 +352,7 @@ def test_a_rollout_that_is_held_for_too_few_users_can_be_rehearsed(job: Job) -> 
     assert rehearsed(job, ROLLOUT).outputs["decision"] == "stepped"
     ended = rehearsed(job, {**ROLLOUT, "gate-min-users": "2000000"})
     assert (ended.code, ended.outputs["decision"]) == (0, "held")
-    assert "among at most 1,000,000 users a day" in ended.last_line
+    assert "too few users (1,000,000 of 2,000,000)" in ended.last_line
 
 
 def test_a_rehearsed_halt_ends_as_a_rehearsal(job: Job) -> None:

@@ -132,6 +132,15 @@ def _known(error: UploaderError) -> str:
     return error_table.briefly(error.code)
 
 
+def _is_quoted(error: UploaderError) -> bool:
+    """Whether the cause only repeats the service's own message, which the page quotes."""
+    if not _message(error):
+        return False
+    from uploader import error_table
+
+    return error_table.is_said_by_google(error.code)
+
+
 def _is_only_cancelled(error: UploaderError) -> bool:
     """Whether a failure has nothing to say but that the job was cancelled."""
     if not isinstance(error, Interrupted):
@@ -213,7 +222,7 @@ def _of_failure(report: Report, error: UploaderError, escaper: Escaper) -> list[
     paragraphs = _what_happened(report, error, escaper)
     if error.hint:
         paragraphs.append(_paragraph("What to do", error.hint, escaper))
-    if error.cause:
+    if error.cause and not _is_quoted(error):
         paragraphs.append(_paragraph("Likely cause", error.cause, escaper))
     address = report.troubleshooting
     if address:

@@ -303,6 +303,21 @@ def test_where_play_does_not_tell_what_is_live_the_plan_does_not_claim_it(
     assert "production 1 (all users, completed) (not from this run)" in engine.log
 
 
+def test_a_release_that_the_shared_edit_has_already_is_not_called_live() -> None:
+    """An earlier run left it in the edit, and Google reviews it after this commit."""
+    play = Play(production=[release(1)])
+    staged = {"options": ReleaseOptions("inProgress", 0.05), "tracks": ("production",)}
+    first = Engine(play)
+    first.run(release_job(artifact(2), commit=False, **staged))
+    again = Engine(play)
+    edit = first.outputs["edit-id"]
+    outcome = again.run(release_job(artifact(2), existing_edit=edit, **staged))
+    assert (
+        outcome.headline
+        == "com.example.app 2.0 (2) is committed for 5 % on production."
+    )
+
+
 def test_an_existing_edit_is_never_deleted() -> None:
     """A failure in somebody else's edit leaves it open, and the log says so."""
     play = Play()

@@ -17,8 +17,7 @@ from uploader.errors import ApiError, CredentialsError
 
 @dataclass(frozen=True)
 class KnownError:
-    """One refusal of the table. `code` is this program's, and `reasons` are Google's. `cause` is
-    empty if Google's own message says it.
+    """One refusal of the table. `code` is this program's, and `reasons` are Google's.
 
     `new_build` says that running again with the same files can't help.
     """
@@ -39,7 +38,7 @@ def _known(entry: error_table.Entry) -> KnownError:
     return KnownError(
         texts["words"],
         texts["pattern"],
-        texts.get("cause", ""),
+        texts["cause"],
         texts["hint"],
         reasons=tuple(re.findall(r"\w+", texts.get("reasons", ""))),
         permission=entry.exit_code == CredentialsError.exit_code,

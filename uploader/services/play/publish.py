@@ -113,7 +113,8 @@ def _commit(edit: ReleaseEdit, changes: Changes) -> Outcome:
         review.append(_review(edit, left))
     # A run that waits for the review tells what came of it.
     in_review = not job.review and any(
-        _awaits_review(edit, update) for update in changes.tracks
+        _awaits_review(edit, update) or _may_await_review(edit, update)
+        for update in changes.tracks
     )
     outcome = _outcome(job, headline, "Changes", changes, review, in_review=in_review)
     if left and outcome.heading:
@@ -420,6 +421,9 @@ def _fate(edit: ReleaseEdit, update: TrackChange) -> Fate:
     if _awaits_review(edit, update):
         return _fate_after_review(job, release)
     share = release_words.share(release)
+    if _may_await_review(edit, update):
+        users = share or "all users"
+        return Fate(f"is committed for {users} on")
     if job.promote_from:
         hows = {"inProgress": f", at {share},", "draft": ", as a draft,"}
         how = hows.get(release.status, "")
@@ -444,16 +448,31 @@ def _awaits_review(edit: ReleaseEdit, update: TrackChange) -> bool:
 
     A version that was on the track before was reviewed then, unless it was a draft.
     """
-    if (
-        edit.job.rehearsal
-        or edit.record.by_hand is not False
-        or is_internal(update.track)
-    ):
+    return _is_reviewed(edit, update) and not _was_on_track(update)
+
+
+def _may_await_review(edit: ReleaseEdit, update: TrackChange) -> bool:
+    """Whether nobody can say if users have the release of this commit already.
+
+    Another job or an earlier run may have put it into the shared edit, which does not show what was
+    live before.
+    """
+    if edit.state.own:
         return False
-    live = find_same_versions(update.before, update.release)
-    if live is not None and live.status != "draft":
+    return _is_reviewed(edit, update) and _was_on_track(update)
+
+
+def _is_reviewed(edit: ReleaseEdit, update: TrackChange) -> bool:
+    """Whether Google reviews such a release, and the commit has sent it for review."""
+    if edit.job.rehearsal or is_internal(update.track):
         return False
-    return update.release.status in SERVED
+    return edit.record.by_hand is False and update.release.status in SERVED
+
+
+def _was_on_track(update: TrackChange) -> bool:
+    """Whether the track had the version before, and not as a draft."""
+    before = find_same_versions(update.before, update.release)
+    return before is not None and before.status != "draft"
 
 
 def _fate_after_review(job: ReleaseJob, release: Release) -> Fate:
