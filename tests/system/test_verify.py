@@ -77,7 +77,7 @@ def test_a_change_ends_with_6_and_says_where(job: Job) -> None:
     assert "44 more entries in uploader-served.json" in ended.log
     assert "assets/49" in ended.summary
     assert "; 1 of 3 APKs differs: assets/" in ended.log
-    _, _, behind = ended.summary.partition("### What is not the same")
+    _, _, behind = ended.summary.partition("### Differences")
     assert "### APKs compared" in behind
     assert "| APK | Changed | Same |" in ended.summary
     assert "`status: halted`, without `files`" in ended.log

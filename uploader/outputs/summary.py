@@ -36,6 +36,8 @@ from uploader.text import capitalised, format_size, plural
 LIMIT = 1000 * 1024
 MAX_ROWS, MAX_LINES = 10, 40  # of a table, of a diff; the rest is folded
 MAX_BULLETS = 50
+# seconds of waiting; less would be shown as none
+SHORTEST_SHOWN = 0.05
 # outputs that the page's own tables show better
 IN_TABLES = ("plan", "status", "apps")
 # What outputs are where nothing out of the ordinary happened, or no file was sent.
@@ -117,8 +119,10 @@ class _Page:
             whom = "Google"
             if report.endpoint:
                 whom = "answers"
-            waited = f"{report.waited:.1f} s of it waiting for {whom}"
-            parts.append(f"took {report.seconds:.1f} s, {waited}")
+            duration = f"took {report.seconds:.1f} s"
+            if report.waited >= SHORTEST_SHOWN:
+                duration += f", {report.waited:.1f} s of it waiting for {whom}"
+            parts.append(duration)
         return capitalised(" · ".join(parts))
 
     def blocks(self) -> Iterator[str]:

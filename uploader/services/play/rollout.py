@@ -935,8 +935,8 @@ def _halt(rollout: str, decision: Decision, job: RolloutJob) -> ReleaseTrouble:
     if job.gate.limits and job.gate.halts:
         again = (
             "The next run would halt it again while days above the limit count: pause the "
-            "schedule until they are out of `gate-period`, or run with `gate: report`, which "
-            "warns and takes the step all the same."
+            "schedule until those days are older than `gate-period`, or run with "
+            "`gate: report`, which warns and takes the step all the same."
         )
     trouble = ReleaseTrouble(
         f"{rollout} {verb} halted: {decision.why}.",

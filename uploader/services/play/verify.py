@@ -664,14 +664,14 @@ def _sections(
         "Protected",
         "Unverified",
         "Same",
-        "Added by rule",
+        "Added by Google Play",
         "For",
         "Certificate (SHA-256)",
     )
     rows = _without_zeros(tuple(_row(apk) for apk in apks[:_MAX_ROWS]))
     sections = []
     if findings:
-        title = _title("What is not the same", len(findings))
+        title = _title("Differences", len(findings))
         listed = tuple(map(_row_of_finding, findings[:_MAX_ROWS]))
         sections.append(Section(title, ("File", "Entry", "State", "Why"), listed))
     sections.append(Section(_title("APKs compared", len(apks)), header, rows))
