@@ -346,3 +346,27 @@ def test_the_output_never_grows_out_of_hand() -> None:
     assert text.isascii()
     assert "\n" not in text
     assert json.loads(text)["left_out"] > 300
+
+
+def test_two_texts_with_the_same_beginning_are_shown_where_they_differ() -> None:
+    """A log that shows the same line before and after would seem to change nothing."""
+    beginning = "With this app you find shops that are open now. " * 4
+    change = TextChange(
+        "en-US",
+        "fullDescription",
+        before=f"{beginning}\nNear you.",
+        after=f"{beginning}\nNear you, and far away.",
+    )
+    assert str(change) == (
+        '"…open now. Near you." (202 characters) -> '
+        '"…open now. Near you, and far away." (216 characters)'
+    )
+
+
+def test_a_text_that_only_goes_on_is_shown_at_its_end() -> None:
+    change = TextChange(
+        "en-US", "notes", before="Fixed.\nMore.", after="Fixed.\nMore. Yes."
+    )
+    assert str(change) == (
+        '"Fixed. More." (12 characters) -> "Fixed. More. Yes." (17 characters)'
+    )

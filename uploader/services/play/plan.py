@@ -38,6 +38,9 @@ MAX_PLAN: Final = 128 * 1024
 _MAX_ENTRIES: Final = (200, 50, 10, 2)
 _MAX_WIDTH: Final = 400  # characters of a line in the log
 _MAX_LINES: Final = 1000
+_CONTEXT: Final = (
+    20  # characters that are shown before the first difference of two texts
+)
 _NEW_TRACK: Final = ", a closed track that is created"
 
 
@@ -66,18 +69,44 @@ class TextChange:
 
     @property
     def shown(self) -> tuple[str, str]:
-        """Before and after: a text by its first line and its length, a name in quotes."""
-        return self._shown(self.before), self._shown(self.after)
+        """Before and after: a text by its first line and its length, a name in quotes.
 
-    def _shown(self, text: str) -> str:
+        Two texts with the same beginning are shown from where they differ.
+        """
+        start = 0
+        if first_line(self.before) == first_line(self.after):
+            start = _first_difference(self.before, self.after)
+        return self._shown(self.before, start), self._shown(self.after, start)
+
+    def _shown(self, text: str, start: int) -> str:
         if not text:
             return ""
         line = first_line(text)
+        if start > 0:
+            line = _excerpt(text, start)
         if self.language:
             return f'"{line}" ({plural(len(text), "character")})'
         if self.field == "name":
             return f'"{line}"'
         return line
+
+
+def _first_difference(text: str, other: str) -> int:
+    """Return the index of the first character in which two texts differ."""
+    shorter = min(len(text), len(other))
+    for index in range(shorter):
+        if text[index] != other[index]:
+            return index
+    return shorter
+
+
+def _excerpt(text: str, start: int) -> str:
+    """Return a text from some characters before `start` on, on one line."""
+    beginning = max(start - _CONTEXT, 0)
+    words = " ".join(text[beginning:].split())
+    if beginning > 0:
+        words = f"…{words}"
+    return first_line(words)
 
 
 @dataclass(frozen=True)
