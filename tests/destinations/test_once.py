@@ -121,7 +121,7 @@ def test_what_the_next_run_can_ask_about_is_in_no_doubt(job: Job) -> None:
     unanswered(job)
     kept = {**DRIVE, "state-dir": "state"}
     ended = job.fail(75, {**kept, **IMPATIENT}, **attempt(1))
-    assert "the next run continues from there" in ended.log
+    assert "The next run continues the upload of" in ended.log
     job.succeed(kept, **attempt(2))
     assert stored(job) == 1
 
@@ -143,7 +143,7 @@ def test_what_only_this_machine_could_ask_about_is_in_doubt(
     assert ended.outputs.get("failure", "outcome-unknown") == "outcome-unknown"
     assert "Check whether the service has it before you run again" in ended.log
     assert "a run on another machine sends it" in ended.log
-    assert "continues from there" not in ended.log
+    assert "The next run continues the upload" not in ended.log
     assert stored(job) == 1
 
 
@@ -183,7 +183,7 @@ def test_what_was_surely_not_sent_whole_is_temporary(job: Job) -> None:
     job.emulator.add_fault("resumable.query", "status", status=503)
     ended = job.fail(75, {**DRIVE, **IMPATIENT, "chunk-size": "16MiB"})
     assert "A run on another machine starts over" in ended.log
-    assert "continues from there" not in ended.log
+    assert "The next run continues the upload" not in ended.log
 
 
 NONSENSE: dict[str, dict[str, Any]] = {
@@ -233,7 +233,7 @@ def test_a_mail_that_is_stopped_behind_its_last_byte_may_be_out(
     assert ended.code == (130 if number == signal.SIGINT else 143)
     [error] = [line for line in ended.log.splitlines() if line.startswith("::error")]
     if state == "chosen":
-        assert "the next run continues from there" in error
+        assert "The next run continues the upload of" in error
     else:
         assert (
             "may have arrived. Check whether the service has it before you run again"

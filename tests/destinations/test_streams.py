@@ -131,7 +131,7 @@ def test_a_stream_that_broke_off_keeps_nothing_for_a_next_run(job: Job) -> None:
         }
         ended = replace(job, stdin=stdin).run(given)
     assert ended.code == 75, ended.log
-    assert "continues from there" not in ended.log
+    assert "The next run continues the upload" not in ended.log
     assert not list((job.workspace / "state").iterdir())
 
 
