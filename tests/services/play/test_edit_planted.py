@@ -103,7 +103,7 @@ REVIEW_KEPT = Planted(
 )
 BESIDE = Planted(
     "stage",
-    "edit.note_earlier_commit(is_live=written_are_live or all_live)",
+    "edit.note_earlier_commit(is_live=recorded_are_live or all_live)",
     "edit.note_earlier_commit(is_live=all_live)",
     "testers",
     "what is live is told as lost",

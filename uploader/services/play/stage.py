@@ -114,13 +114,13 @@ class _TrackComparison:
     """What becomes of the tracks.
 
     - `changes`: what each of them holds, and is to hold.
-    - `are_as_written`: the tracks are as an earlier commit of the job made them, and stay so.
+    - `need_no_write`: the tracks are as an earlier commit of the job made them, and stay so.
     - `commits_again`: the earlier commit happened, but people have changed since then what the job
       asks for, which needs a second commit.
     """
 
     changes: tuple[TrackChange, ...]
-    are_as_written: bool = False
+    need_no_write: bool = False
     commits_again: bool = False
 
 
@@ -168,22 +168,22 @@ def _look_for_earlier_commit(
     released the same by hand, and then other jobs have lost their part of the edit.
     """
     all_uploaded = len(reused) == len(set(edit.job.codes))
-    as_written: tuple[TrackChange, ...] = ()
-    written_are_live = False
+    committed_tracks: tuple[TrackChange, ...] = ()
+    recorded_are_live = False
     if all_uploaded:
-        as_written = track_merge.found_as_written(edit)
-        written_are_live = track_merge.are_as_written(edit)
-    changes = as_written or _plan_tracks(edit, content.artifacts)
-    tracks_are_live = bool(as_written) or _are_settled(changes)
+        committed_tracks = track_merge.job_tracks_as_committed(edit)
+        recorded_are_live = track_merge.recorded_tracks_are_live(edit)
+    changes = committed_tracks or _plan_tracks(edit, content.artifacts)
+    tracks_are_live = bool(committed_tracks) or _are_settled(changes)
     all_live = all_uploaded and tracks_are_live and content.is_live
     shared_id = edit.previous.shared_id
-    if shared_id and written_are_live and not all_live:
+    if shared_id and recorded_are_live and not all_live:
         raise edit_lifecycle.gone(shared_id)
-    edit.note_earlier_commit(is_live=written_are_live or all_live)
+    edit.note_earlier_commit(is_live=recorded_are_live or all_live)
     return _TrackComparison(
         changes,
-        are_as_written=bool(as_written),
-        commits_again=written_are_live and not all_live,
+        need_no_write=bool(committed_tracks),
+        commits_again=recorded_are_live and not all_live,
     )
 
 
@@ -409,7 +409,7 @@ def _put_what_needs_artifacts(
     on_tracks: list[TrackChange] = []
 
     def put_tracks() -> None:
-        if comparison.tracks.are_as_written:
+        if comparison.tracks.need_no_write:
             on_tracks.extend(comparison.tracks.changes)
         else:
             on_tracks.extend(_put_tracks(edit))

@@ -783,7 +783,7 @@ def _find_with_all_of(wanted: Release, releases: Iterable[Release]) -> Release |
     return None
 
 
-def found_as_written(edit: ReleaseEdit) -> tuple[TrackChange, ...]:
+def job_tracks_as_committed(edit: ReleaseEdit) -> tuple[TrackChange, ...]:
     """Return the tracks as they are, if each holds what the edit before this one wrote there, or
     what has become of it since.
 
@@ -801,7 +801,7 @@ def found_as_written(edit: ReleaseEdit) -> tuple[TrackChange, ...]:
     return tuple(changes)
 
 
-def are_as_written(edit: ReleaseEdit) -> bool:
+def recorded_tracks_are_live(edit: ReleaseEdit) -> bool:
     """Return whether the edit before this one wrote any tracks, and each of them holds what was
     written there, or what has become of it since.
     """
@@ -812,7 +812,7 @@ def are_as_written(edit: ReleaseEdit) -> bool:
 
 
 def _find_as_written(edit: ReleaseEdit, track: str) -> TrackChange | None:
-    """Return one track for `found_as_written`; None if it does not hold what was written."""
+    """Return one track for `job_tracks_as_committed`; None if it does not hold what was written."""
     if track not in edit.record.wrote:  # it held everything already
         change = plan_update(edit, track)
         if change.settled:
