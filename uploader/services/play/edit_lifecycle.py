@@ -1303,7 +1303,7 @@ def _with_edit(edit: ReleaseEdit, refused: UploaderError) -> UploaderError:
     elif by_id:
         kept += f": set `existing-edit-id: {edit.id}`, or run again"
     elif not says_run_again:
-        kept += ": run again"
+        kept += ": run again once that is done"
     return error.with_advice(also=f"{kept}.")
 
 

@@ -62,7 +62,7 @@ OTHER = KnownError(
     "Anything else",
     "",
     "",
-    f"Google's message above says why. If it is not enough: {BY_HAND[:1].lower()}{BY_HAND[1:]}",
+    f"Do what Google's message asks for. If it is not clear: {BY_HAND[:1].lower()}{BY_HAND[1:]}",
     code=ApiError.code,
 )
 # permissions of the Play Console, as it calls them
