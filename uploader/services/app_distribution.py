@@ -391,8 +391,8 @@ def _release(response: Mapping[str, Any], app: str) -> Release:
         facts = {}
     name = identifier(facts, ("name",))
     # The project may be named by its number or by its id.
-    _, _, *app_parts = app.split("/")
-    _, _, *name_parts = name.split("/")
+    app_parts = app.split("/")[2:]
+    name_parts = name.split("/")[2:]
     is_of_app = name_parts[:3] == [*app_parts, "releases"]
     objection = catalogue.objection("{+name}", "name", name)
     if not is_of_app or objection:
