@@ -89,7 +89,9 @@ class ForkedRun:
     def send_signal(self, number: int) -> None:
         """Send a signal unless the run is over."""
         if self.poll() is None:
-            os.kill(self.pid, number)
+            # It may have ended since, or the server has yet to say so.
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, number)
 
     def _receive_status(self) -> None:
         (status,) = NUMBER.unpack(self._monitor.recv(NUMBER.size))
@@ -265,9 +267,8 @@ def serve(requests: socket.socket) -> Mapping[str, Any]:
 
     Returns in the new processes alone, where the program is to begin, with what was asked for.
     """
-    runs: dict[
-        int, socket.socket
-    ] = {}  # by process id: where the tests wait for the end
+    # by process id: where the tests wait for the end
+    runs: dict[int, socket.socket] = {}
     ended, waker = socket.socketpair()
     waker.setblocking(False)
     signal.signal(signal.SIGCHLD, lambda *_: None)  # the byte that Python writes is all

@@ -125,7 +125,7 @@ PROMOTION = Planted(
 PROMOTION_KEPT = Planted(
     "edit_lifecycle",
     'return releases({"releases": [begun["release"]]})[0]',
-    "return {}",
+    "return None",
     "promotion",
     "another version was promoted",
 )
