@@ -94,10 +94,7 @@ def timeline(files: Sequence[FileResult], redactor: Redactor) -> str:
     """A Mermaid chart and what is to be known of it: the files with the most to tell; empty where
     nothing happened.
     """
-    timed = [file for file in files if file.timeline]
-    told = [file for file in timed if _eventful(file.timeline)]
-    if not told and _span(timed)[1] >= QUIET:
-        told = timed
+    told = _worth_telling(files)
     if not told:
         return ""
     shown = _most_eventful(told)
@@ -110,6 +107,18 @@ def timeline(files: Sequence[FileResult], redactor: Redactor) -> str:
     if len(told) > len(shown):
         parts.append(f"The {len(shown)} files with the most events, of {len(told)}.")
     return "\n\n".join(parts)
+
+
+def _worth_telling(files: Sequence[FileResult]) -> list[FileResult]:
+    """The files with an event; all that took part where none has one and the run took long."""
+    timed = [file for file in files if file.timeline]
+    eventful = [file for file in timed if _eventful(file.timeline)]
+    if eventful:
+        return eventful
+    _, seconds = _span(timed)
+    if seconds < QUIET:
+        return []
+    return timed
 
 
 def _most_eventful(files: Sequence[FileResult]) -> list[FileResult]:

@@ -569,28 +569,39 @@ def _check_promotion(
 
 
 def _check_tracks(inputs: ReleaseInputs, files: Artifacts, problems: Problems) -> None:
+    """Add a problem for a release without a track, a track without a change, and a commit of
+    nothing.
+    """
     releasing = _releases(inputs, files)
-    if releasing and not inputs.tracks and (inputs.commit or not files):
-        what = (
-            "no track is given, and a release never goes to a track that was not named."
-        )
-        accepted = "internal, alpha, beta, production, wear:production, the name of a closed track"
-        if files:
-            what += f" {IN_THE_LIBRARY}"
-            accepted += "; or `commit: false` for an upload that waits in an open edit"
-        problems.add("tracks", what, accepted)
+    if releasing and not inputs.tracks:
+        _check_needs_no_track(inputs, files, problems)
     if inputs.tracks and not releasing and not inputs.testers:
         what = (
             "none are given, and no other input says what should change on the track."
         )
         accepted = "artifacts, or `promote-from`, or `status` or `user-fraction` for what is there"
         problems.add("files", what, accepted)
-    has_work = (
-        releasing or inputs.tracks or inputs.images_directory or inputs.existing_edit_id
-    )
-    if inputs.commit and not has_work:
+    if releasing or inputs.tracks or not inputs.commit:
+        return
+    if not inputs.images_directory and not inputs.existing_edit_id:
         what = "none are given, and no other input asks for anything."
         problems.add("files", what, "artifacts (.aab, .apk)")
+
+
+def _check_needs_no_track(
+    inputs: ReleaseInputs, files: Artifacts, problems: Problems
+) -> None:
+    """Add a problem for a release without a track, unless its files only wait in an open edit."""
+    if files and not inputs.commit:
+        return
+    what = "no track is given, and a release never goes to a track that was not named."
+    accepted = (
+        "internal, alpha, beta, production, wear:production, the name of a closed track"
+    )
+    if files:
+        what += f" {IN_THE_LIBRARY}"
+        accepted += "; or `commit: false` for an upload that waits in an open edit"
+    problems.add("tracks", what, accepted)
 
 
 def _check_shard(inputs: ReleaseInputs, files: Artifacts, problems: Problems) -> None:
@@ -639,25 +650,31 @@ def _check_status(inputs: ReleaseInputs, files: Artifacts, problems: Problems) -
     A release that is in progress has a user fraction, a halted one may have one, no other does.
     """
     new = _makes_release(inputs, files)
-    status = inputs.status
-    has_fraction = inputs.user_fraction is not None
-    if has_fraction and status and status not in STAGED:
-        what = f"a release with status {status} has none."
+    if inputs.user_fraction is None:
+        _check_no_fraction(inputs, files, new=new, problems=problems)
+    elif inputs.status and inputs.status not in STAGED:
+        what = f"a release with status {inputs.status} has none."
         problems.add("user-fraction", what, "only with `inProgress` or `halted`")
-    if new and status == "inProgress" and not has_fraction:
+    if not new and inputs.status == "draft":
+        what = "a release that is on the track can't become a draft again."
+        problems.add("status", what, "with `files`")
+    _check_countries(inputs, new=new, problems=problems)
+
+
+def _check_no_fraction(
+    inputs: ReleaseInputs, files: Artifacts, *, new: bool, problems: Problems
+) -> None:
+    """Add a problem for a status that a new release can't have without a user fraction."""
+    if new and inputs.status == "inProgress":
         what = "a release with status inProgress needs one."
         problems.add("user-fraction", what, "a decimal between 0 and 1")
-    if (files or inputs.promote_from) and status == "halted" and not has_fraction:
+    if inputs.status == "halted" and (files or inputs.promote_from):
         what = (
             "only a release that is on the track can be halted; a new one can't be released as "
             "halted."
         )
         accepted = "completed, inProgress, draft; or `halted` without `files` and `promote-from`"
         problems.add("status", what, accepted)
-    if not new and status == "draft":
-        what = "a release that is on the track can't become a draft again."
-        problems.add("status", what, "with `files`")
-    _check_countries(inputs, new=new, problems=problems)
 
 
 def _check_countries(inputs: ReleaseInputs, *, new: bool, problems: Problems) -> None:

@@ -107,24 +107,47 @@ def _commit(edit: ReleaseEdit, changes: Changes) -> Outcome:
     left = found_committed(edit) if happened else committed(edit)
     _remember_committed(edit, happened=happened)
     headline = _headline_of_commit(edit, changes, left, happened=happened)
-    review = []
-    # The headline of a listing that is sent for review says so.
-    if (left or changes.reviewed) and not _listing_awaits_review(edit, changes.tracks):
-        review.append(_review(edit, left))
-    # A run that waits for the review tells what came of it.
-    in_review = not job.review and any(
-        _awaits_review(edit, update) or _may_await_review(edit, update)
-        for update in changes.tracks
+    outcome = _outcome(
+        job,
+        headline,
+        "Changes",
+        changes,
+        _told_of_review(edit, changes, left),
+        in_review=_waits_for_review(edit, changes),
     )
-    outcome = _outcome(job, headline, "Changes", changes, review, in_review=in_review)
+    return _with_what_to_do(outcome, job, changes, left)
+
+
+def _told_of_review(edit: ReleaseEdit, changes: Changes, left: str) -> list[str]:
+    """Return what the changes say of the review. The headline of a listing says it already."""
+    if not left and not changes.reviewed:
+        return []
+    if _listing_awaits_review(edit, changes.tracks):
+        return []
+    return [_review(edit, left)]
+
+
+def _waits_for_review(edit: ReleaseEdit, changes: Changes) -> bool:
+    """Return whether a release of the commit is, or may be, still to be reviewed."""
+    if edit.job.review:
+        return False  # the run waits for the review, and tells what came of it
+    for update in changes.tracks:
+        if _awaits_review(edit, update) or _may_await_review(edit, update):
+            return True
+    return False
+
+
+def _with_what_to_do(
+    outcome: Outcome, job: ReleaseJob, changes: Changes, left: str
+) -> Outcome:
+    """Return the outcome with what is left to a person: to send the changes, or publish a draft."""
     if left and outcome.heading:
+        heading = replace(outcome.heading, mark="attention")
         todo = (
             "Send the changes for review, under Publishing overview in the Play "
             f"Console: {CONSOLE}"
         )
-        return replace(
-            outcome, heading=replace(outcome.heading, mark="attention"), todo=todo
-        )
+        return replace(outcome, heading=heading, todo=todo)
     statuses = {update.release.status for update in changes.tracks}
     if statuses == {"draft"} and not job.rehearsal:
         todo = (
