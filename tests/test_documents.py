@@ -113,6 +113,7 @@ def test_the_staged_rollout_of_the_readme_runs(job: Job) -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_lines_for_a_shell_run(tmp_path: Path) -> None:
     """All of them but the installation, which the test of the wheel carries out."""
     (block,) = [
@@ -168,6 +169,7 @@ def test_the_lines_that_rehearse_do_as_they_say(
     assert said in ended.stdout.splitlines()[-1]
 
 
+@pytest.mark.slow
 def test_the_lines_that_rehearse_a_sequence_run(tmp_path: Path) -> None:
     """The second run finds in the emulator what the first one released."""
     (block,) = [

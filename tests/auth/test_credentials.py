@@ -567,6 +567,7 @@ def said_of(text: str) -> str:
         return str(error) + repr(error) + repr(error.problems) + repr(error.__context__)
 
 
+@pytest.mark.slow
 @given(cut=st.integers(1, 2400), flip=st.integers(0, 255))
 def test_no_complaint_repeats_a_part_of_the_key(cut: int, flip: int) -> None:
     """However a key is cut or damaged: what is said about it holds no eight characters of it."""

@@ -163,6 +163,7 @@ def test_a_hostile_login_asks_nobody(
     assert recorder.heard == []
 
 
+@pytest.mark.slow
 def test_a_right_login_asks_the_token_service(tmp_path: Path, google: Emulator) -> None:
     """The same run with nothing hostile in it is heard, so the others are refused for their field
     alone.

@@ -135,6 +135,7 @@ def test_four_large_files_are_in_flight_among_the_small_ones(begin: Begin) -> No
     assert [name for name, _ in stored(job)].index("small.txt") < 4
 
 
+@pytest.mark.slow
 def test_a_number_that_was_chosen_is_kept(begin: Begin) -> None:
     """With a number there are never more connections, and a 429 delays its own file alone."""
     job = begin({**TOO_MANY, "nth": 6}, LATE)

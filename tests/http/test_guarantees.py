@@ -269,7 +269,7 @@ def test_a_stalled_write_ends_in_time(way: Way) -> None:
     assert took < 1.5 * QUICK.stall + 0.3
 
 
-@MOST_WAYS_SLOW
+@pytest.mark.slow
 def test_a_write_that_is_slow_and_never_stalls_is_no_broken_connection(
     way: Way,
 ) -> None:

@@ -497,6 +497,7 @@ VARIABLES = st.dictionaries(
 )
 
 
+@pytest.mark.slow
 @given(VARIABLES, st.lists(st.text(max_size=20), max_size=4))
 @example({"GITHUB_ACTIONS": "true", "GITHUB_WORKSPACE": "/" + "x" * 5000}, [])
 @example({"UPLOADER_ENV_FILE": "\0"}, [])

@@ -148,6 +148,7 @@ some_results = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(some_results, max_size=3))
 def test_results_are_exact_json(
     tmp_path_factory: pytest.TempPathFactory, results: list[FileResult]

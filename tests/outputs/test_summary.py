@@ -654,6 +654,7 @@ reports = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(reports)
 def test_hostile_words_start_no_markup(report: Report) -> None:
     """No headline, warning, output or link makes HTML, a command or a block of its own."""
@@ -681,6 +682,7 @@ moments_of_any_kind = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(moments_of_any_kind, min_size=1, max_size=12))
 def test_chart_is_well_formed(moments: list[TimelineEvent]) -> None:
     """Whatever a moment says and whenever it was, each line of the chart is a task with two

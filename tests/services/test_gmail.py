@@ -313,6 +313,7 @@ HOSTILE = st.text(
 )
 
 
+@pytest.mark.slow
 @given(subject=HOSTILE, sender=HOSTILE, name=HOSTILE, body=st.text(max_size=80))
 def test_no_text_becomes_a_header(
     subject: str, sender: str, name: str, body: str

@@ -248,6 +248,7 @@ def test_progress_does_not_move_the_deadline(dialect: Dialect) -> None:
         assert bench.naps == [1.0] * 4
 
 
+@pytest.mark.slow
 def test_a_server_that_stops_reading_is_left_and_asked(dialect: Dialect) -> None:
     """A write that blocks for the stall limit breaks the connection; the offset is asked over a new
     one.

@@ -430,7 +430,11 @@ def test_what_changed_in_between_begins_anew(job: Job, what: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "second", ["stopped while it asked", "killed after it had sent more"]
+    "second",
+    [
+        pytest.param("stopped while it asked", marks=pytest.mark.slow),
+        "killed after it had sent more",
+    ],
 )
 def test_a_fresh_checkout_goes_on_only_with_bytes_that_were_compared(
     job: Job, second: str

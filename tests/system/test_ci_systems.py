@@ -179,7 +179,12 @@ def test_a_system_that_is_not_known_is_told_no_secret(
 
 
 @pytest.mark.parametrize(
-    "inherited", [0o000, 0o022, 0o077], ids=["umask 0", "umask 022", "umask 077"]
+    "inherited",
+    [
+        pytest.param(0o000, id="umask 0"),
+        pytest.param(0o022, id="umask 022", marks=pytest.mark.slow),
+        pytest.param(0o077, id="umask 077", marks=pytest.mark.slow),
+    ],
 )
 def test_what_a_run_leaves_has_its_own_modes(job: Job, inherited: int) -> None:
     """GitLab's runner sets the umask to 0. What later jobs read is 0644, the state is for its owner

@@ -73,7 +73,9 @@ def test_an_env_file_alone_needs_python_dotenv(
     assert ("module dotenv" in log) == bool(more)
 
 
-@pytest.mark.parametrize("terminal", [False, True])
+@pytest.mark.parametrize(
+    "terminal", [pytest.param(False, marks=pytest.mark.slow), True]
+)
 def test_a_terminal_alone_needs_tqdm(job: Job, terminal: bool) -> None:
     """Without one the progress is told in lines."""
     far, near = os.openpty()
@@ -93,7 +95,12 @@ def test_a_terminal_alone_needs_tqdm(job: Job, terminal: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    "module", ["google.oauth2.service_account", "google.auth", "requests"]
+    "module",
+    [
+        "google.oauth2.service_account",
+        pytest.param("google.auth", marks=pytest.mark.slow),
+        pytest.param("requests", marks=pytest.mark.slow),
+    ],
 )
 def test_no_login_goes_past_its_library(job: Job, module: str) -> None:
     """A run with a key signs by google-auth alone: where that can't be loaded nothing is sent, and

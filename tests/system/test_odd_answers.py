@@ -205,6 +205,7 @@ WHERE = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.slow
 def test_any_odd_answer_is_asked_again(stage: Stage) -> None:
     """To every fourth request, the kinds in turn, in Google's place and of Google's answer: what is
     quick enough to be looked at each time.

@@ -337,6 +337,7 @@ EVERYTHING = Changes(
 )
 
 
+@pytest.mark.slow
 def test_the_output_never_grows_out_of_hand() -> None:
     """Whatever an edit holds, the line stays short enough for GitHub, and counts what it leaves
     out.

@@ -176,7 +176,7 @@ def test_few_requests_change_the_same_thing_at_once(changes: str, most: int) -> 
     )
 
     def flow(context: Context) -> Outcome:
-        calls: list[Callable[[], object]] = [partial(context.call, call)] * 20
+        calls: list[Callable[[], object]] = [partial(context.call, call)] * (most + 4)
         context.together(calls)
         return Outcome("done")
 

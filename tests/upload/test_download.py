@@ -225,6 +225,7 @@ def drips(connection: socket.socket) -> None:
             time.sleep(0.02)
 
 
+@pytest.mark.slow
 def test_a_server_that_drips_is_given_up(tmp_path: Path) -> None:
     """A byte now and then is neither a connection that lives nor progress."""
     with scripted(*[drips] * 4) as server:

@@ -61,6 +61,7 @@ def zipped(
     return path
 
 
+@pytest.mark.slow
 def test_a_real_apk_tells_its_package_and_version() -> None:
     """The 18 MB APK that nobody here built: package, version code 278, signed, a debug build."""
     path = real_apk(LARGE)
@@ -154,6 +155,7 @@ VERSIONS = st.one_of(
 )
 
 
+@pytest.mark.slow
 @given(
     package=PACKAGES,
     code=CODES,

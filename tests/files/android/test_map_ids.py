@@ -105,6 +105,7 @@ def test_nothing_is_held_against_what_says_nothing(
     assert same_build(frozenset(mapping), frozenset(dex)) is same
 
 
+@pytest.mark.slow
 def test_a_dex_file_without_end_is_given_up(tmp_path: Path) -> None:
     """Zeros that unpack to more than any app's code: so much is looked at and no more, a mebibyte
     at a time.

@@ -51,6 +51,7 @@ def test_a_text_ends_at_the_best_place_that_fits(
     assert 250 <= len(kept.encode("utf-16-le")) // 2 <= 500
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(
     st.text(st.sampled_from("ab. \n!?。👍🏽é\u0301\u200d"), min_size=501, max_size=900)

@@ -116,6 +116,7 @@ def test_the_apks_of_one_phone_are_the_same() -> None:
     assert verdict.bundle_sha256 == hashlib.sha256(AAB.data).hexdigest()
 
 
+@pytest.mark.slow
 def test_a_change_behind_very_many_findings_is_a_change() -> None:
     """However many entries of no account an APK has before it."""
     padding = {f"META-INF/{number}.SF": b"" for number in range(MAX_FINDINGS)}
@@ -1092,6 +1093,7 @@ def test_broken_code_transparency_is_a_change(signed: bytes, problem: str) -> No
 # Hostile files
 
 
+@pytest.mark.slow
 def test_a_bomb_is_refused_before_it_is_unpacked() -> None:
     bomb = make_zip(
         {"AndroidManifest.xml": binary_xml(manifest()), "classes.dex": bytes(300 << 20)}
