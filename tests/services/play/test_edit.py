@@ -1423,7 +1423,7 @@ def test_a_promotion_that_loses_its_edit_goes_on_with_its_version() -> None:
 
 @pytest.mark.parametrize(
     "wish",
-    [{"promoted": ("3",)}, {"promote_from": "alpha"}],
+    [{"promote_version_codes": ("3",)}, {"promote_from": "alpha"}],
     ids=["other codes", "other track"],
 )
 def test_a_promotion_of_something_else_begins_anew(wish: dict[str, Any]) -> None:

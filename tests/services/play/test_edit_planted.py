@@ -138,7 +138,7 @@ KEPT_BESIDE_A_REFUSAL = Planted(
 )
 COMMITTED_TOGETHER = Planted(
     "release",
-    "run.do_in_order(publications)",
+    "run.do_one_by_one(publications)",
     "run.do_together(publications)",
     "apps by turns",
     "committed out of order",

@@ -249,7 +249,9 @@ def test_a_version_that_is_no_longer_on_the_source_is_promoted_by_its_code() -> 
         internal=[release(7, name="Seven", releaseNotes=notes)], production=[release(5)]
     )
     play.live.bundles[6] = "digest of 6"
-    wish = release_job(promote_from="internal", promoted=("6",), tracks=("beta",))
+    wish = release_job(
+        promote_from="internal", promote_version_codes=("6",), tracks=("beta",)
+    )
     outcome = Engine(play).run(wish)
     assert play.live.tracks["beta"] == [release(6)]
     assert "6 is not on internal any more." in outcome.headline
@@ -261,7 +263,9 @@ def test_a_version_that_google_play_does_not_have_is_not_promoted() -> None:
     play = Play(internal=[release(7)])
     with pytest.raises(ReleaseRefused, match="has no version 6 to promote") as caught:
         Engine(play).run(
-            release_job(promote_from="internal", promoted=("6",), tracks=("beta",))
+            release_job(
+                promote_from="internal", promote_version_codes=("6",), tracks=("beta",)
+            )
         )
     assert "no such bundle or APK" in caught.value.cause
     assert play.edits == {}
@@ -273,7 +277,9 @@ def test_what_another_track_keeps_from_its_users_is_not_promoted_by_its_code(
 ) -> None:
     """A release that was stopped on alpha for a reason is not given to beta by its number."""
     play = Play(internal=[release(7)], alpha=[release(6, status=status)])
-    wish = release_job(promote_from="internal", promoted=("6",), tracks=("beta",))
+    wish = release_job(
+        promote_from="internal", promote_version_codes=("6",), tracks=("beta",)
+    )
     with pytest.raises(ReleaseRefused) as caught:
         Engine(play).run(wish)
     assert caught.value.code == "release-kept-back"

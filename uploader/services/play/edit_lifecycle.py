@@ -364,12 +364,12 @@ class EditRecord:
 class JobBeginning:
     """What a job found on the tracks when it began. It stays with that in every edit.
 
-    - `promoted`: the release that a promotion takes.
+    - `promotion_source`: the release that a promotion takes.
     - `releases`: the release that a job without files changes, by track.
     - `rollouts`: the version codes that were in progress, by track.
     """
 
-    promoted: Release | None = None
+    promotion_source: Release | None = None
     releases: dict[str, Release] = field(default_factory=dict)
     rollouts: dict[str, frozenset[str]] = field(default_factory=dict)
 
@@ -586,8 +586,8 @@ class ReleaseEdit:
             record["rollouts"] = {"wish": self.job.wish, "version codes": rollouts}
         if self.previous.surely_committed:
             record["surely committed"] = True
-        if self.begun.promoted:
-            promoted = self.begun.promoted.to_json()
+        if self.begun.promotion_source:
+            promoted = self.begun.promotion_source.to_json()
             record["promotion"] = {"wish": self.job.promotion, "release": promoted}
         self.context.remember(self.job.memory, json.dumps(record))
 
@@ -627,7 +627,7 @@ def recalled(job: ReleaseJob, context: Context) -> ReleaseEdit | None:
             _recalled_state(record),
             _recalled_changes(record),
             JobBeginning(
-                promoted=_promoted(job, record),
+                promotion_source=_recalled_source(job, record),
                 releases=_begun(job, record),
                 rollouts=_rollouts(job, record),
             ),
@@ -650,8 +650,8 @@ def _recalled_changes(record: Mapping[str, Any]) -> EditRecord:
     )
 
 
-def _promoted(job: ReleaseJob, record: Mapping[str, Any]) -> Release | None:
-    """Return the release that the promotion was begun with, None for another promotion."""
+def _recalled_source(job: ReleaseJob, record: Mapping[str, Any]) -> Release | None:
+    """Return the release that the promotion has begun with; None if the job promotes another."""
     begun = record.get("promotion", {})
     if begun.get("wish") != job.promotion:
         return None
@@ -802,7 +802,7 @@ def _taken_up(kept: ReleaseEdit) -> ReleaseEdit:
         context.publish({"edit-id": ""})
     if not was_sent:
         # None of the promoted versions can have come to users.
-        kept.begun.promoted = None
+        kept.begun.promotion_source = None
     if serves:
         return inserted(job, context, kept)
     return inserted(job, context)
@@ -876,7 +876,7 @@ def _warn_of_closing(package: str, context: Context) -> None:
 
 def _tell_promotion(edit: ReleaseEdit) -> None:
     """Log the versions of a promotion that was begun in an earlier edit or run."""
-    promoted = edit.begun.promoted
+    promoted = edit.begun.promotion_source
     if not promoted:
         return
     source = edit.job.promote_from

@@ -319,7 +319,7 @@ def _job(
         listing=listing,
         prune_images=inputs.images_prune,
         promote_from=inputs.promote_from,
-        promoted=inputs.promote_version_codes,
+        promote_version_codes=inputs.promote_version_codes,
         create_tracks=inputs.create_tracks,
         replace_rollout=inputs.replace_rollout,
         reuse=inputs.on_version_conflict == "reuse",
@@ -837,7 +837,7 @@ def _step_on_track(job: ReleaseJob, track: str) -> str:
             step += f" ({in_status})"
         return step
     if job.promote_from:
-        promoted = "+".join(job.promoted) or "the release"
+        promoted = "+".join(job.promote_version_codes) or "the release"
         step = f"promote {promoted} of {job.promote_from}"
     else:
         step = f"release {named(Release.of(codes), told_name(job))}"

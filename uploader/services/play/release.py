@@ -88,7 +88,7 @@ def _end_with_committed_edit(job: ReleaseJob, context: Context) -> Outcome:
 
     The list of releases shows that, which needs no edit. Raises ReleaseRefused if it does not.
     """
-    versions = job.codes or job.promoted or job.retained
+    versions = job.codes or job.promote_version_codes or job.retained
     _check_part_was_committed(job, versions, context)
     context.forget_uploads(client.uploads(job.package))
     context.publish({"edit-id": job.existing_edit, "committed": "true"})
@@ -226,15 +226,15 @@ def flow_of_several(
         stages[app] = release.stage
         publications[app] = release.publish
     run.do_together(stages, stop=True)
-    if run.failed:
+    if run.failed_app:
         _give_up(run, releases)
     elif commits:
-        run.do_in_order(publications)
-        if run.failed:
+        run.do_one_by_one(publications)
+        if run.failed_app:
             _give_up(run, releases, keep=True)
     else:
         run.do_together(publications)
-    if not run.failed:
+    if not run.failed_app:
         verification = _verification(jobs)
         follow_ups = {}
         for release in releases:

@@ -88,8 +88,9 @@ class ReleaseJob:
     - `rehearsal`: everything happens in the emulator.
     - `apps_in_run`: how many apps the run releases.
 
-    Without artifacts, the release is taken from `promote_from` (all of it or the `promoted` version
-    codes), made of the `retained` version codes, or it is the one that is on the track already.
+    Without artifacts, the release is taken from `promote_from` (all of it, or only the
+    `promote_version_codes`), made of the `retained` version codes, or it is the one that is on the
+    track already.
     """
 
     package: str
@@ -109,7 +110,7 @@ class ReleaseJob:
     listing: StoreFiles | None = None
     prune_images: ImagesPrune = "false"
     promote_from: str = ""
-    promoted: tuple[str, ...] = ()
+    promote_version_codes: tuple[str, ...] = ()
     create_tracks: bool = False
     replace_rollout: bool = False
     reuse: bool = True
@@ -236,7 +237,7 @@ class ReleaseJob:
         source = [
             self.codes,
             self.promote_from,
-            self.promoted,
+            self.promote_version_codes,
             self.retained,
             self.retain_last,
             self.copy_notes,
@@ -249,7 +250,7 @@ class ReleaseJob:
     @property
     def promotion(self) -> str:
         """The source of a promotion and its version codes; empty if the job is no promotion."""
-        return " ".join((self.promote_from, *self.promoted))
+        return " ".join((self.promote_from, *self.promote_version_codes))
 
     @property
     def memory(self) -> str:

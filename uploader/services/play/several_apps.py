@@ -304,7 +304,7 @@ class SeveralApps:
         self.apps = [App(package, self, context) for package in packages]
 
     @property
-    def failed(self) -> App | None:
+    def failed_app(self) -> App | None:
         """The app whose failure ends the run; None if no app has failed.
 
         A signal comes before a refusal, and that before a failure that passes by itself. Of equal
@@ -334,10 +334,10 @@ class SeveralApps:
         self._context.arrange(paths)
         self.publish()
 
-    def do_in_order(self, work: Mapping[App, Callable[[], None]]) -> None:
+    def do_one_by_one(self, work: Mapping[App, Callable[[], None]]) -> None:
         """Do the work of one app after the other, until one fails."""
         for app, task in work.items():
-            if self.failed:
+            if self.failed_app:
                 break
             self._do(app, task, stop=False)
         self.publish()
@@ -380,7 +380,7 @@ class SeveralApps:
         After a refusal of another app no edit is kept, so a failure that would pass by itself is
         not the reason then. `keep` says that the edits of the others are kept all the same.
         """
-        failed = self.failed
+        failed = self.failed_app
         assert failed is not None, "an app has failed"
         assert failed.failure is not None, "an app has failed"
         own = app.failure
@@ -477,7 +477,7 @@ class SeveralApps:
         states = [self._state_of(app) for app in self.apps]
         table = apps_table.table(states, commits=self._commits)
         sections = (table, *self._folded_changes())
-        failed = self.failed
+        failed = self.failed_app
         if failed or self._commits:
             self._context.show("Apps", table.lines(), sections)
         if failed:

@@ -187,9 +187,9 @@ def plan_update(edit: ReleaseEdit, track: str) -> TrackChange:
     job = edit.job
     now = current_releases(edit, track)
     before = edit.base(track, now)
-    source = _promoted(edit)
+    source = _begun_source(edit)
     if source is None and job.promote_from:
-        source = _begin_promotion(edit)
+        source = _choose_source(edit)
     options = _options_for(edit, track, before)
     if source or job.codes or job.retained:
         asked = _new_release(job, options, before, source)
@@ -206,25 +206,25 @@ def plan_update(edit: ReleaseEdit, track: str) -> TrackChange:
     _check_retained(edit)
     _note_rollouts(edit, track, before)
     replace_rollout = _may_replace(edit, track, before)
-    live = _without_future_draft(edit, track, before, release)
+    remaining = _without_future_draft(edit, track, before, release)
     return TrackChange(
         track,
         before,
-        after=merged(track, live, release, replace_rollout=replace_rollout),
+        after=merged(track, remaining, release, replace_rollout=replace_rollout),
         release=release,
         now=now,
-        promotion=_promotion(edit, source),
+        promotion=_describe_promotion(edit, source),
         created=edit.is_new(track),
     )
 
 
-def _promotion(edit: ReleaseEdit, source: Release | None) -> Promotion | None:
+def _describe_promotion(edit: ReleaseEdit, source: Release | None) -> Promotion | None:
     """Return where the release comes from; None if it is not promoted."""
     if source is None:
         return None
     track = edit.job.promote_from
     by_code: tuple[str, ...] = ()
-    if edit.job.promoted:
+    if edit.job.promote_version_codes:
         by_code = no_longer_on(current_releases(edit, track), source.version_codes)
     return Promotion(track, source, by_code)
 
@@ -335,11 +335,11 @@ def put(edit: ReleaseEdit, update: TrackChange, note: str = "") -> bool:
     return writes
 
 
-def _promoted(edit: ReleaseEdit) -> Release | None:
+def _begun_source(edit: ReleaseEdit) -> Release | None:
     """Return the release with which the job's promotion has begun, with the status that it has on
     its track by now; None if no promotion has begun.
     """
-    begun = edit.begun.promoted
+    begun = edit.begun.promotion_source
     if begun is None:
         return None
     offered = current_releases(edit, edit.job.promote_from)
@@ -360,25 +360,27 @@ def _status_by_now(offered: Iterable[Release], begun: Release) -> Status:
     return begun.status
 
 
-def _begin_promotion(edit: ReleaseEdit) -> Release:
+def _choose_source(edit: ReleaseEdit) -> Release:
     """Choose the release that the job promotes, and note it: the promotion stays with it."""
     job = edit.job
     offered = current_releases(edit, job.promote_from)
-    if job.promoted:
+    if job.promote_version_codes:
         artifacts: Collection[int] = ()
-        if no_longer_on(offered, job.promoted):
+        if no_longer_on(offered, job.promote_version_codes):
             artifacts = listed_artifacts(edit)
-        release = chosen(job.promote_from, offered, job.promoted, artifacts)
+        release = chosen(
+            job.promote_from, offered, job.promote_version_codes, artifacts
+        )
     else:
         release = to_promote(job.promote_from, offered)
-    edit.begun.promoted = release
+    edit.begun.promotion_source = release
     return release
 
 
-def _options_for(edit: ReleaseEdit, track: str, live: Releases) -> ReleaseOptions:
+def _options_for(edit: ReleaseEdit, track: str, before: Releases) -> ReleaseOptions:
     """Return the job's options with the name and the notes that it has for the track."""
     job = edit.job
-    notes = _notes_to_give(edit, track, live)
+    notes = _notes_to_give(edit, track, before)
     name = job.options.name
     if not name:
         name = job.names.get(track, job.names.get(None, ""))
@@ -388,7 +390,7 @@ def _options_for(edit: ReleaseEdit, track: str, live: Releases) -> ReleaseOption
 def _new_release(
     job: ReleaseJob,
     options: ReleaseOptions,
-    live: Releases,
+    before: Releases,
     source: Release | None,
 ) -> Release:
     """Return the release that the job makes of its files, of a promoted one (`source`) or of
@@ -399,8 +401,8 @@ def _new_release(
         version_codes = list(source.version_codes)
     version_codes += job.retained
     if job.retain_last:
-        version_codes += model.last_completed(live)
-    base = _kept_fields(live, version_codes)
+        version_codes += model.last_completed(before)
+    base = _kept_fields(before, version_codes)
     if source:
         base = base.with_fields_of(source.promoted_fields())
     if not options.name and not base.name:
@@ -411,7 +413,7 @@ def _new_release(
 def _begin_change(
     edit: ReleaseEdit,
     track: str,
-    live: Releases,
+    before: Releases,
     options: ReleaseOptions,
 ) -> Release:
     """Return the release that is on the track with what the job asks for, and note what the job
@@ -419,7 +421,7 @@ def _begin_change(
 
     Raises ReleaseRefused if others have changed that release since.
     """
-    on_track = to_change(track, live)
+    on_track = to_change(track, before)
     asked = changed(options, on_track)
     if edit.state.own:  # other jobs work in a shared edit
         begun = edit.begun.releases.setdefault(track, on_track)
@@ -427,11 +429,11 @@ def _begin_change(
     return asked
 
 
-def _notes_to_give(edit: ReleaseEdit, track: str, live: Releases) -> Notes:
+def _notes_to_give(edit: ReleaseEdit, track: str, before: Releases) -> Notes:
     """Return the job's release notes for a track: its own, or copies of those that are there."""
     job = edit.job
-    if job.copy_notes and live:
-        return model.newest(live).notes
+    if job.copy_notes and before:
+        return model.newest(before).notes
     if job.copy_notes:
         return ()
     notes = []
@@ -440,12 +442,12 @@ def _notes_to_give(edit: ReleaseEdit, track: str, live: Releases) -> Notes:
     return tuple(notes)
 
 
-def _kept_fields(live: Releases, version_codes: Collection[str]) -> Release:
+def _kept_fields(before: Releases, version_codes: Collection[str]) -> Release:
     """Return the fields that a release of these version codes keeps if it is on the track already.
 
     People may have changed them in the Play Console, so they stay unless the job gives them.
     """
-    for release in live:
+    for release in before:
         if release.has_versions(version_codes):
             return release.kept_fields()
     return Release()
@@ -532,30 +534,30 @@ def changed(options: ReleaseOptions, release: Release) -> Release:
     return result
 
 
-def to_promote(track: str, live: Sequence[Release]) -> Release:
+def to_promote(track: str, releases: Sequence[Release]) -> Release:
     """Return the release that a promotion takes: the newest that is served, or a draft if the track
     has only drafts.
 
     A halted release was stopped for a reason, and a draft beside it may be older.
     """
-    candidates = model.having_status(live, *SERVED)
-    drafts = model.having_status(live, "draft")
-    if len(drafts) == len(live):
+    candidates = model.having_status(releases, *SERVED)
+    drafts = model.having_status(releases, "draft")
+    if len(drafts) == len(releases):
         candidates = drafts
-    return _newest_of(track, candidates, live, "promote")
+    return _newest_of(track, candidates, releases, "promote")
 
 
 def no_longer_on(
-    live: Iterable[Release], version_codes: Iterable[str]
+    releases: Iterable[Release], version_codes: Iterable[str]
 ) -> tuple[str, ...]:
     """Return those of the version codes that no release of a track has."""
-    held = set(model.all_version_codes(live))
+    held = set(model.all_version_codes(releases))
     return tuple(code for code in version_codes if code not in held)
 
 
 def chosen(
     track: str,
-    live: Sequence[Release],
+    releases: Sequence[Release],
     version_codes: tuple[str, ...],
     artifacts: Collection[int],
 ) -> Release:
@@ -565,33 +567,33 @@ def chosen(
     A version that another one has displaced from the track is promoted by its code alone if it is
     one of the `artifacts` that Google Play has. Raises ReleaseRefused for any other.
     """
-    gone = no_longer_on(live, version_codes)
+    gone = no_longer_on(releases, version_codes)
     missing = [code for code in gone if int(code) not in artifacts]
     if missing:
         raise ReleaseRefused(
             f"Track {track} has no version {', '.join(missing)} to promote.",
-            cause=f"It holds {describe_all(live)}, and the app has no such bundle or APK.",
+            cause=f"It holds {describe_all(releases)}, and the app has no such bundle or APK.",
             hint="Correct `promote-version-codes`, or leave them out to promote the whole release.",
             code="version-not-on-track",
         )
-    having_any = [release for release in live if release.has_any_of(version_codes)]
+    having_any = [release for release in releases if release.has_any_of(version_codes)]
     if not having_any:
         return Release.of(version_codes)
     return model.newest(having_any).with_version_codes(version_codes)
 
 
-def to_change(track: str, live: Sequence[Release]) -> Release:
+def to_change(track: str, releases: Sequence[Release]) -> Release:
     """Return the release that a job without files changes: the one in progress, else the newest on
     the track.
     """
-    rollouts = model.having_status(live, "inProgress")
-    return _newest_of(track, rollouts or live, live, "change")
+    rollouts = model.having_status(releases, "inProgress")
+    return _newest_of(track, rollouts or releases, releases, "change")
 
 
 def _newest_of(
     track: str,
     candidates: Sequence[Release],
-    live: Sequence[Release],
+    releases: Sequence[Release],
     purpose: str,
 ) -> Release:
     """Return the newest of the candidates. Raises ReleaseRefused if there is none."""
@@ -599,8 +601,8 @@ def _newest_of(
         return model.newest(candidates)
     cause = "Nothing has been released on it, or the app has no such track."
     hint = "Check the name of the track in the Play Console."
-    if live:
-        cause = f"It holds {describe_all(live)}, and a halted release was stopped for a reason."
+    if releases:
+        cause = f"It holds {describe_all(releases)}, and a halted release was stopped for a reason."
         hint = "Promote another release."
     raise ReleaseRefused(
         f"Track {track} has no release to {purpose}.",
@@ -610,14 +612,14 @@ def _newest_of(
     )
 
 
-def further(ours: Collection[str], live: Releases, asked: Release) -> Release | None:
+def further(ours: Collection[str], before: Releases, asked: Release) -> Release | None:
     """Return the release with our version codes that is on the track as asked for, or has gone
     further.
 
     A release with exactly the version codes that were asked for comes before one with more.
     """
-    exact = [release for release in live if release.has_same_versions(asked)]
-    for release in (*exact, *live):
+    exact = [release for release in before if release.has_same_versions(asked)]
+    for release in (*exact, *before):
         has_ours = set(release.version_codes).issuperset(ours)
         if has_ours and _is_further(release, asked):
             return release
@@ -720,7 +722,7 @@ def _resuming(job: ReleaseJob, release: Release) -> str:
 
 def merged(
     track: str,
-    live: Sequence[Release],
+    before: Sequence[Release],
     release: Release,
     *,
     replace_rollout: bool,
@@ -728,8 +730,8 @@ def merged(
     """Return the releases that the track will hold, the new one first. Raises ReleaseRefused if it
     would displace a rollout, unless `replace_rollout` allows it.
     """
-    kept = [other for other in live if not _displaces(release, other)]
-    for rollout in model.having_status(live, "inProgress"):
+    kept = [other for other in before if not _displaces(release, other)]
+    for rollout in model.having_status(before, "inProgress"):
         goes_on = rollout in kept or release.covers(rollout)
         if not (replace_rollout or goes_on):
             raise ReleaseRefused(
@@ -762,11 +764,11 @@ def _displaces(release: Release, other: Release) -> bool:
     return release.status in STAGED or release.status == "completed"
 
 
-def settled(live: Sequence[Release], after: Sequence[Release]) -> bool:
+def settled(before: Sequence[Release], after: Sequence[Release]) -> bool:
     """Return whether the track holds just these releases already, apart from fields that Play adds
     by itself.
     """
-    unmatched = list(live)
+    unmatched = list(before)
     for wanted in after:
         match = _find_with_all_of(wanted, unmatched)
         if match is None:
@@ -892,9 +894,9 @@ def _goes_as_far(now: Release, release: Release) -> bool:
     return not is_smaller_share(now.user_fraction or 0.0, release.user_fraction or 0.0)
 
 
-def _with_kept_notes(release: Release, live: Releases) -> Release:
+def _with_kept_notes(release: Release, before: Releases) -> Release:
     """Return the release with the notes in other languages that it has on the track already."""
-    there = model.find_same_versions(live, release)
+    there = model.find_same_versions(before, release)
     if there is None or not release.states_notes:
         return release
     notes = dict(release.notes)
@@ -928,8 +930,10 @@ def _check_retained(edit: ReleaseEdit) -> None:
     """
     job = edit.job
     by_code: tuple[str, ...] = ()
-    if job.promoted:
-        by_code = no_longer_on(current_releases(edit, job.promote_from), job.promoted)
+    if job.promote_version_codes:
+        by_code = no_longer_on(
+            current_releases(edit, job.promote_from), job.promote_version_codes
+        )
     elif not (job.codes or job.promote_from):
         by_code = job.retained
     for code in by_code:
@@ -954,7 +958,9 @@ def _places_of(edit: ReleaseEdit, version_code: str) -> list[tuple[str, Release]
     return places
 
 
-def _check_draft(job: ReleaseJob, track: str, live: Releases, release: Release) -> None:
+def _check_draft(
+    job: ReleaseJob, track: str, before: Releases, release: Release
+) -> None:
     """Refuse to publish a draft that waits on the track, unless the job says so by its files, by a
     promotion, or by the input `status`.
     """
@@ -962,7 +968,7 @@ def _check_draft(job: ReleaseJob, track: str, live: Releases, release: Release) 
         return
     if release.status not in SERVED:
         return
-    for draft in model.having_status(live, "draft"):
+    for draft in model.having_status(before, "draft"):
         if release.covers(draft):
             raise ReleaseRefused(
                 f"The release {named(draft)} on track {track} is a draft, and stays a draft.",
@@ -973,17 +979,19 @@ def _check_draft(job: ReleaseJob, track: str, live: Releases, release: Release) 
             )
 
 
-def _check_users(job: ReleaseJob, track: str, live: Releases, release: Release) -> None:
+def _check_users(
+    job: ReleaseJob, track: str, before: Releases, release: Release
+) -> None:
     """Refuse a release that would take another one from its users, or would resume a halted one
     unasked.
 
     Only a halt takes a release from users. A halted one is resumed only by the input `status`, in a
     job without files and without a promotion: a job that has them may be run again after the halt.
     """
-    _check_draft(job, track, live, release)
+    _check_draft(job, track, before, release)
     if release.status == "draft":
         return  # it reaches nobody
-    for other in live:
+    for other in before:
         if other.status != "draft" and _gets_users_of(release, other):
             _check_halted(job, track, release, other)
             _check_reach(track, release, other)
