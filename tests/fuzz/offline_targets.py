@@ -412,8 +412,8 @@ def track_answers(data: bytes) -> None:
             lambda: track_merge.merged("beta", live, release, replace_rollout=False),
             lambda: track_merge.changed(options, track_merge.to_change("beta", live)),
             lambda: track_merge.to_promote("beta", live),
-            lambda: track_merge.settled(live, [release]),
-            lambda: track_merge.settled(live, live),
+            lambda: track_merge.holds(live, [release]),
+            lambda: track_merge.holds(live, live),
         ):
             with suppress(UploaderError):
                 decide()

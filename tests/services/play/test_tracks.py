@@ -100,7 +100,7 @@ def test_what_play_adds_by_itself_is_no_difference(reported: dict[str, Any]) -> 
     """A name that was not given, numbers instead of texts, a default: the track holds the release
     all the same.
     """
-    assert track_merge.settled(
+    assert track_merge.holds(
         values(reported), values({**release(6), "inAppUpdatePriority": 0})
     )
 
@@ -119,8 +119,8 @@ def test_what_was_asked_and_is_not_there_is_a_difference(
 ) -> None:
     """Other versions, another status, missing notes."""
     wanted = track_merge.new(ReleaseOptions(notes=(("en-US", "New."),)), ("6",))
-    assert not track_merge.settled(values(reported), [wanted])
-    assert not track_merge.settled([wanted, Release(release(4))], [wanted])
+    assert not track_merge.holds(values(reported), [wanted])
+    assert not track_merge.holds([wanted, Release(release(4))], [wanted])
 
 
 # --- in the flow ----------------------------------------------------------------------------------

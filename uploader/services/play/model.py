@@ -142,7 +142,7 @@ class Release:
 
     @property
     def has_notes(self) -> bool:
-        """Whether there are release notes, in whatever form."""
+        """Whether the field for notes has entries. Their texts can be empty."""
         return bool(self.json.get("releaseNotes"))
 
     @property

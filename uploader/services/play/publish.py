@@ -431,7 +431,7 @@ def _fates(edit: ReleaseEdit, updates: Sequence[TrackChange]) -> str:
 def _fate_on_track(edit: ReleaseEdit, update: TrackChange) -> str:
     """What became of the release of one track, where each track has another one."""
     release = release_words.named(as_told(edit.job, update.release))
-    if track_merge.settled(update.before, update.after):
+    if track_merge.holds(update.before, update.after):
         return f"{release} on {update.track} is unchanged"
     fate = _fate(edit, update).on([update.track])
     return f"{release} {fate}"

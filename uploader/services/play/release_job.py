@@ -228,9 +228,10 @@ class ReleaseJob:
 
     @property
     def wish(self) -> str:
-        """A digest of what is wished for the tracks.
+        """A digest of everything that decides what the releases on the tracks will be.
 
-        Two jobs with the same digest ask for the same releases.
+        Two jobs with the same digest ask for the same releases. What only checks a release, or says
+        how the edit is committed, is left out.
         """
         notes = [[str(track), list(texts)] for track, texts in self.notes.items()]
         names = [[str(track), name] for track, name in self.names.items()]

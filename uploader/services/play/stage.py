@@ -174,7 +174,7 @@ def _look_for_earlier_commit(
         committed_tracks = track_merge.job_tracks_as_committed(edit)
         recorded_are_live = track_merge.recorded_tracks_are_live(edit)
     changes = committed_tracks or _plan_tracks(edit, content.artifacts)
-    tracks_are_live = bool(committed_tracks) or _are_settled(changes)
+    tracks_are_live = bool(committed_tracks) or _are_in_edit(changes)
     all_live = all_uploaded and tracks_are_live and content.is_live
     shared_id = edit.previous.shared_id
     if shared_id and recorded_are_live and not all_live:
@@ -187,9 +187,9 @@ def _look_for_earlier_commit(
     )
 
 
-def _are_settled(changes: Sequence[TrackChange]) -> bool:
+def _are_in_edit(changes: Sequence[TrackChange]) -> bool:
     """Return whether every track already holds what the job wants there."""
-    return all(change.settled for change in changes)
+    return all(change.is_in_edit for change in changes)
 
 
 def _live_artifacts(edit: ReleaseEdit, reused: Collection[int]) -> frozenset[int]:

@@ -93,9 +93,12 @@ class TrackChange:
     replaced: Releases = ()
 
     @property
-    def settled(self) -> bool:
-        """Whether the track holds already what it is to hold."""
-        return settled(self.now, self.after)
+    def is_in_edit(self) -> bool:
+        """Whether the track is in the edit as it is to be.
+
+        An earlier run can have written it there, so it need not be live.
+        """
+        return holds(self.now, self.after)
 
     @property
     def taken_up(self) -> tuple[str, ...]:
@@ -137,7 +140,7 @@ def plan_updates(edit: ReleaseEdit, known: Collection[int]) -> tuple[TrackChange
         if update.gone_on:
             _tell_gone_on(edit, update)
         else:
-            _check(edit, update)
+            _check_countries(edit, update)
             for oddity in _oddities(edit, update):
                 edit.context.warning(f"Track {track}: {oddity}")
         updates.append(update)
@@ -231,7 +234,7 @@ def _describe_promotion(edit: ReleaseEdit, source: Release | None) -> Promotion 
 
 def _how_gone_on(there: Release, asked: Release) -> GoneOn | None:
     """Return how a release on the track differs from what was asked for; None if it does not."""
-    if settled((there,), (asked,)):
+    if holds((there,), (asked,)):
         return None
     return GoneOn(_has_moved(there, asked), tuple(_differences(there, asked)))
 
@@ -324,7 +327,7 @@ def put(edit: ReleaseEdit, update: TrackChange, note: str = "") -> bool:
     """
     track = update.track
     after = update.after
-    writes = not update.settled or edit.wrote_otherwise(track, after)
+    writes = not update.is_in_edit or edit.wrote_otherwise(track, after)
     if writes:
         edit.writing(track, update.before, after)
     if note:
@@ -466,7 +469,7 @@ def _check_begun(
     started for, `release` the one that is there now. Raises ReleaseRefused if they differ, unless
     the release is as `asked` for already.
     """
-    if begun.has_same_versions(release) and settled((release,), (asked,)):
+    if begun.has_same_versions(release) and holds((release,), (asked,)):
         return
     if not edit.previous.surely_committed and not _has_moved(release, begun):
         return
@@ -640,7 +643,7 @@ def _is_further(release: Release, asked: Release) -> bool:
         return reached > wanted
     if release.highest_version_code > asked.highest_version_code:
         return True
-    return settled((release,), (asked,))
+    return holds((release,), (asked,))
 
 
 def _reach(release: Release) -> float:
@@ -764,12 +767,12 @@ def _displaces(release: Release, other: Release) -> bool:
     return release.status in STAGED or release.status == "completed"
 
 
-def settled(before: Sequence[Release], after: Sequence[Release]) -> bool:
-    """Return whether the track holds just these releases already, apart from fields that Play adds
-    by itself.
+def holds(releases: Sequence[Release], expected: Sequence[Release]) -> bool:
+    """Return whether the releases of a track are just the expected ones, apart from fields that
+    Play adds by itself.
     """
-    unmatched = list(before)
-    for wanted in after:
+    unmatched = list(releases)
+    for wanted in expected:
         match = _find_with_all_of(wanted, unmatched)
         if match is None:
             return False
@@ -817,7 +820,7 @@ def _find_as_written(edit: ReleaseEdit, track: str) -> TrackChange | None:
     """Return one track for `job_tracks_as_committed`; None if it does not hold what was written."""
     if track not in edit.record.wrote:  # it held everything already
         change = plan_update(edit, track)
-        if change.settled:
+        if change.is_in_edit:
             return change
         return None
     now = current_releases(edit, track)
@@ -827,7 +830,7 @@ def _find_as_written(edit: ReleaseEdit, track: str) -> TrackChange | None:
     if release is None:
         return None
     gone_on = None
-    if not settled(now, wrote):
+    if not holds(now, wrote):
         written = wrote[0]
         gone_on = GoneOn(
             _has_moved(release, written), tuple(_differences(release, written))
@@ -850,7 +853,7 @@ def whats_become(before: Releases, wrote: Releases, found: Releases) -> Release 
     now = model.find_same_versions(found, written)
     if now is None:
         return None
-    if settled(found, wrote):
+    if holds(found, wrote):
         return now
     was = model.find_same_versions(before, written)
     if was is not None and not _shows_change(was, written, now):
@@ -869,7 +872,7 @@ def _shows_change(was: Release, written: Release, now: Release) -> bool:
     if now.has_same_reach(was):
         return False
     expected = written.with_status_and_fraction_of(now)
-    return settled((now,), (expected,))
+    return holds((now,), (expected,))
 
 
 def _has_moved(there: Release, asked: Release) -> bool:
@@ -1082,7 +1085,7 @@ def default_language(edit: ReleaseEdit) -> str:
     return edit.language
 
 
-def _check(edit: ReleaseEdit, update: TrackChange) -> None:
+def _check_countries(edit: ReleaseEdit, update: TrackChange) -> None:
     """Refuse countries that Google Play would not accept."""
     release = update.release
     # That the track is production was checked offline; the status of the release was not known.
