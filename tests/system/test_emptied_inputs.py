@@ -106,6 +106,11 @@ def job(job: Job) -> Job:
     return job
 
 
+def test_every_input_that_refuses_an_empty_text_is_here() -> None:
+    refusing = {spec.name for spec in inputs.SPECS if spec.refuse_empty}
+    assert {name for _, name in EMPTIED.values()} == refusing
+
+
 def refused(job: Job, given: Mapping[str, str], name: str, **more: str) -> str:
     """The log of a run that ends with 2, names the input and sends nothing at all."""
     ended = job.fail(2, given, **more)
