@@ -1,8 +1,8 @@
-"""The environment becomes frozen `Inputs`: this folder is the one place that knows the names of
-variables.
+"""Read the environment and the command line into frozen `Inputs`.
 
-`specs` is the table of inputs, `records` what each part of the program is given of them, `parsers`
-what a text means, `platform` where the program runs; `reader` puts them together.
+`specs` is the table of inputs. `records` holds the values that each part of the program gets,
+`parsers` turn texts into values, `platform` finds out where the program runs, and `reader` puts
+them together.
 """
 
 from uploader.inputs.platform import JobRun, Platform

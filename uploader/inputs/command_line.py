@@ -1,5 +1,5 @@
-"""The command line, made from the table: every input that is no secret is an option; and what is
-shown of them.
+"""The command line, made from the table of inputs: every input that is not a secret is an option.
+Also the texts of `--help` and `--version`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ENTRYPOINT = (
     "entrypoint gets the runner's shell as arguments: clear it with `image: {name: …, entrypoint: "
     '[""]}` and call `uploader` in `script`.'
 )
-# the lists whose words name files
+# the lists whose items are names of files
 PATHS = ("files", "apks", "mapping-file", "debug-symbols")
 ARTIFACT = re.compile(
     r"[\w .+@~/*?-]{1,200}\.(?:aab|apks?|zip|obb|eml|png|jpe?g|txt|html?|pdf|csv)"
@@ -99,14 +99,15 @@ class Arguments:
 def read_arguments(argv: Sequence[str], problems: Problems) -> Arguments:
     """Read the arguments of the command line; every mistake is added to the problems."""
     if not argv:
-        # The parser takes longer to make than all else of a job's inputs.
+        # Making the parser takes longer than reading all the other inputs of a job.
         return Arguments()
     if _is_call_of_shell(argv):
         problems.add("arguments", ENTRYPOINT, OPTIONS, covers=("target",))
         return Arguments()
     try:
         arguments, strays = _parser().parse_known_args(argv)
-    except argparse.ArgumentError:  # whose message would repeat what was given
+    except argparse.ArgumentError:
+        # Its message is left out, since it would repeat the value.
         problems.add("arguments", "an option that takes no value has one.", OPTIONS)
         return Arguments()
     if arguments.show:
@@ -125,12 +126,12 @@ def read_arguments(argv: Sequence[str], problems: Problems) -> Arguments:
             else:
                 own_words.append(word)
         misplaced_files += misplaced
-        # An option with nothing behind it but misplaced files is complained about once.
+        # An option that is followed only by misplaced files gets one message, that of the files.
         if own_words or not misplaced:
             _add(spec, own_words, len(uses) > 1, given, problems)
     env_file = _env_file(arguments.env_file, problems)
     strays = [word for word in strays if word != "--"]
-    _tell_strays(strays, misplaced_files, problems)
+    _report_strays(strays, misplaced_files, problems)
     return Arguments(env_file=env_file, options=given)
 
 
@@ -142,9 +143,8 @@ def _is_call_of_shell(argv: Sequence[str]) -> bool:
 
 
 def _parser() -> argparse.ArgumentParser:
-    """Make the parser; it takes each option without its value, and several times.
-
-    So all mistakes are told together.
+    """Make the parser. It accepts each option without its value, and several times, so that all
+    mistakes are reported together.
     """
     parser = argparse.ArgumentParser(
         add_help=False, allow_abbrev=False, exit_on_error=False
@@ -175,7 +175,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _words(uses: Iterable[str | list[str]]) -> list[str]:
-    """Return the words behind an option, of each time that it was used."""
+    """Return the words that follow an option, over all its uses."""
     words: list[str] = []
     for use in uses:
         if isinstance(use, str):
@@ -186,7 +186,9 @@ def _words(uses: Iterable[str | list[str]]) -> list[str]:
 
 
 def _env_file(paths: Sequence[str], problems: Problems) -> str:
-    """Return the path of the env file, or nothing; it may be given once."""
+    """Return the path of the env file, "" if there is none. A second one, or one without a path, is
+    added to the problems.
+    """
     if not paths:
         return ""
     if len(paths) > 1:
@@ -197,8 +199,8 @@ def _env_file(paths: Sequence[str], problems: Problems) -> str:
 
 
 def _is_misplaced(spec: InputSpec[Any], word: str) -> bool:
-    """Return whether a file stands behind an option that takes none, as what comes last on a
-    command line often does.
+    """Return whether a word is a file's name that follows an option which takes none. This happens
+    often with the last words of a command line.
     """
     if spec.is_switch:
         return not _is_value(spec, word) and _is_file(word)
@@ -223,7 +225,9 @@ def _add(
     given: dict[str, str],
     problems: Problems,
 ) -> None:
-    """Add one input with its value; lists add up, anything else is given once, a secret never."""
+    """Add the value of one input to `given`, or a problem. The values of lists add up; any other
+    input may be given once, a secret never. `again` says that the option was used several times.
+    """
     accepted = OPTIONS
     if not spec.option_allowed:
         what = (
@@ -242,7 +246,7 @@ def _add(
         what = "was given twice."
         accepted = "one value"
     elif spec.is_switch and not _is_value(spec, words[0]):
-        # the word may be a part of a key
+        # The word is not shown, since it may be part of a key.
         what = "is followed by a word that it does not accept."
         accepted = "`true`, `false`, or no value at all."
     else:
@@ -251,13 +255,13 @@ def _add(
     problems.add(spec.option, what, accepted, (spec.name,))
 
 
-def _tell_strays(words: Iterable[str], files: list[str], problems: Problems) -> None:
-    """Add a problem for what is neither an option nor the value of one.
+def _report_strays(words: Iterable[str], files: list[str], problems: Problems) -> None:
+    """Add a problem for each word that is neither an option nor the value of one.
 
-    It is repeated only where it can't be a part of a key. `files` are those that stand behind
-    options which take none.
+    A word is repeated only if it can't be part of a key. `files` are those that follow options
+    which take none; those among the words are added to them.
     """
-    # what follows an option that nobody knows is taken for its values
+    # The words that follow an unknown option are taken for its values.
     behind_unknown = False
     for word in words:
         if word.startswith("-") and word != "-":
@@ -290,7 +294,7 @@ def _tell_strays(words: Iterable[str], files: list[str], problems: Problems) -> 
 
 
 def _unknown_option(name: str) -> Problem:
-    """Return the problem with an option that is not ours."""
+    """Return the problem with an option that does not exist."""
     problem = mistake(name, name.lstrip("-"), "option")
     if problem:
         return problem

@@ -1,8 +1,8 @@
-"""Names that are not ours: the inputs of the tools that people come from, and misspelt ones.
+"""Advice on names that are not ours: the inputs of the tools that people come from, and misspelt
+ones.
 
-`other_tools.txt` is the one table of what each is here; docs/MIGRATION.md is made from it, too. A
-name that differs from ours in hyphens, underscores and capitals alone (packageName) needs no row to
-be answered.
+`other_tools.txt` is the table of what each is called here; docs/MIGRATION.md is made from it, too.
+A name that differs from ours only in hyphens, underscores and capitals (packageName) needs no row.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ Way = Literal["with", "option", "variable"]
 TABLE = Path(__file__).with_name("other_tools.txt")
 SIMILARITY = 0.8  # of difflib's ratio: a letter or two
 NO_INPUT = "no input"
-_OTHER_NAME = re.compile(r"(--)?\w[\w-]*")  # that a variable or an option can have
+# a name that a variable or an option can have; the table also has names of other kinds
+_OTHER_NAME = re.compile(r"(--)?\w[\w-]*")
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Row:
 
     @property
     def answer(self) -> str:
-        """What somebody is told who gives it to this program."""
+        """The advice to somebody who gives one of these names to this program."""
         if self.here == NO_INPUT:
             return f"Not needed: {self.remark}."
         inputs = self.here.replace("`, `", "` and `")
@@ -59,7 +60,7 @@ class Tool:
 
 @dataclass(frozen=True)
 class Answer:
-    """How a name is written by the tool that has it, and what to do here."""
+    """A name as its own tool writes it, and the advice on what to use here."""
 
     written: str
     advice: str
@@ -98,7 +99,7 @@ def answers() -> Mapping[str, Answer]:
                     continue
                 letters = squashed(name)
                 answer = Answer(name.lstrip("-"), row.answer)
-                # Of several tools that have the name the first counts.
+                # If several tools have the name, the first one counts.
                 by_letters.setdefault(letters, answer)
     return by_letters
 
@@ -113,14 +114,14 @@ def _camel_case(name: str) -> str:
 
 def squashed(name: str) -> str:
     """Return a name without what distinguishes spellings of the same variable: `packageName`,
-    `package-name`, `PACKAGE_NAME` are one.
+    `package-name` and `PACKAGE_NAME` give the same text.
     """
     return re.sub("[-_ ]", "", name).lower()
 
 
 def nearly(plain: str) -> InputSpec[Any] | None:
     """Return the input whose name differs from this only in hyphens, underscores, capitals and a
-    letter or two.
+    letter or two; None if there is none.
     """
     by_name: dict[str, InputSpec[Any]] = {}
     for spec in SPECS:
@@ -136,7 +137,7 @@ def nearly(plain: str) -> InputSpec[Any] | None:
 
 def mistake(given: str, plain: str, way: Way) -> Problem | None:
     """Return the problem with a name that was surely meant for an input of this program or of
-    another tool.
+    another tool; None if it was not.
 
     `given` is the variable or the option, `plain` the name in it. A name from `with`, of which the
     runner made a variable, is shown as the other tool writes it.
@@ -179,7 +180,7 @@ def _inputs_in(text: str) -> tuple[str, ...]:
 
 
 def _meant(spec: InputSpec[Any], plain: str, way: Way) -> str:
-    """Return what was meant by a misspelt name, as it is written in its place."""
+    """Return the right spelling of a misspelt name, in the form for `way`."""
     equals = "="
     if way == "with":
         name = spec.name

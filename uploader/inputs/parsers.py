@@ -1,9 +1,9 @@
-"""Turns the text of an input into a value, or says what is wrong with it. The text itself is never
-in the message.
+"""Turn the text of an input into a value, or say what is wrong with it.
 
-Every parser takes trimmed, non-empty text and raises `InvalidValue`. Messages leave the text out so
-that a key that was pasted into the wrong place reaches no log: only `reader` decides whether the
-text is shown, and how much of it. Regular expressions only get short texts, unless their time is
+Every parser takes trimmed, non-empty text and raises `InvalidValue`. Messages leave the text as a
+whole out so that a key that was pasted into the wrong place reaches no log: `reader` decides
+whether it is shown, and how much of it. At most a part is repeated: an unknown placeholder, a
+repeated address, a suggestion. Regular expressions only get short texts, unless their time is
 linear in the length.
 """
 
@@ -13,7 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from decimal import Decimal  # 1.1 % is the very number that JSON has for it
+from decimal import Decimal
 from difflib import get_close_matches
 from itertools import pairwise
 from pathlib import Path
@@ -28,20 +28,20 @@ FilesByVersion: TypeAlias = tuple[tuple[str, str], ...]
 Metric = Literal["crash-rate", "anr-rate"]
 
 EMULATOR = "emulator"  # the endpoint that means the embedded one
-# what the release before has: its notes, its versions
+# takes over what the previous release has: its notes, its versions
 LAST_RELEASE: Final = "last-release"
 PLACEHOLDERS = ("{version-code}", "{name}")
-# the name of an app, in each path of which several apps have one of their own
+# stands for the package name in a path, so that each of several apps has its own
 PACKAGE: Final = "{package}"
 _NAMES_OF_PACKAGE = ("{packagename}", "{applicationid}", "{app}", "{appid}")
-# characters; Linux passes no longer single variable (MAX_ARG_STRLEN)
+# characters; Linux passes no variable that is longer (MAX_ARG_STRLEN)
 MAX_TEXT = 131_072
 MAX_LINE = 4096  # characters; as long as the longest path
 MAX_NAME = 255  # bytes of one file's or folder's name (NAME_MAX)
 MAX_SHOWN = 80  # characters of a wrong value
 # Play's limit, developer.android.com/studio/publish/versioning
 MAX_VERSION_CODE = 2_100_000_000
-# characters; what guards a session is worth guessing, and a cache can be read by many
+# characters; the key protects upload sessions, and many people can read a cache
 MIN_STATE_KEY = 16
 SIZE_UNITS = {"": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 TIME_UNITS = {"s": 1, "m": 60, "h": 3600}
@@ -60,7 +60,7 @@ RENAMED_TRACKS = {
     "rollout": "is no longer a track: for a staged rollout use `tracks: production` with "
     "`user-fraction`.",
 }
-# What people write for a word that is spelt in another way, in lower case.
+# What people write instead of an accepted word, in lower case.
 MEANT = {
     "published": "completed",
     "release": "completed",
@@ -90,13 +90,14 @@ MEANT = {
     "cloud-storage": "storage.objects.insert",
 }
 
-# `$NAME`, `${NAME}`, `${{ … }}`, `$(…)`, with nothing before or behind it.
+# `$NAME`, `${NAME}`, `${{ … }}`, `$(…)`, with nothing before or after it.
 _REFERENCE = re.compile(
     r"\$(?:[A-Za-z_]\w*|\{[A-Za-z_]\w*\}|\{\{.*\}\}|\(.*\))", re.ASCII | re.DOTALL
 )
 NO_VALUE = ("null", "undefined", "None", "~", "[object Object]")
 """What templates and scripts write for a value that is not there."""
 NOT_EXPANDED = "is the name of a variable, not its value: it was not expanded."
+# What to give instead of a variable that was not expanded.
 EXPANDED: Mapping[Kind, str] = {
     "github": "`${{ secrets.NAME }}` or `${{ vars.NAME }}`; GitHub expands no `$NAME` in `with:`.",
     "gitlab": "a variable that this job has. GitLab leaves `$NAME` as it is where NAME is not "
@@ -104,7 +105,7 @@ EXPANDED: Mapping[Kind, str] = {
     "docs/GITLAB.md, Secrets.",
     "console": "the value itself. Nothing is expanded in single quotes or in an env file.",
 }
-# The name in the address of an app's page, or before the name of an activity.
+# A package name in the address of an app's page, or before the name of an activity.
 _PACKAGE_INSIDE = re.compile(
     r"(?:[?&]id=|^)([A-Za-z]\w{0,99}(?:\.[A-Za-z]\w{0,99}){1,9})(?=[/&#]|$)", re.ASCII
 )
@@ -129,7 +130,7 @@ class InvalidValue(ValueError):
 
 @dataclass(frozen=True)
 class Limit:
-    """The most that a rate may be: a share of the users, or, `relative`, a multiple of the
+    """The highest rate that is accepted: a share of the users or, if `relative`, a multiple of the
     completed release's rate.
     """
 
@@ -144,7 +145,7 @@ class Limit:
 
 
 def is_reference(value: str) -> bool:
-    """Return whether a text is the name of a variable that nobody replaced by its value."""
+    """Return whether a text is a reference to a variable that was not replaced by its value."""
     return _REFERENCE.fullmatch(value) is not None
 
 
@@ -183,7 +184,7 @@ def text(value: str) -> str:
 
 
 def state_key(value: str) -> str:
-    """Return a secret that is too long to be guessed by trying."""
+    """Return a secret that is long enough to withstand guessing."""
     if len(text(value)) < MIN_STATE_KEY:
         raise InvalidValue(
             "is too short.", f"a secret of at least {MIN_STATE_KEY} characters"
@@ -203,8 +204,8 @@ def line(value: str) -> str:
 
 
 def leads_elsewhere(value: str) -> bool:
-    """Return whether a part of a URL's path leads to another one: by dots, or by escapes of them,
-    perhaps escaped again.
+    """Return whether a part of a URL's path leads to another path: by a `.` or `..` segment, also
+    if it is percent-encoded up to three times.
     """
     plain = value
     for _ in range(3):
@@ -224,11 +225,11 @@ def path_part(value: str) -> str:
 
 
 def deployment(value: str) -> str:
-    """Return the id of an OTA deployment, also of one that is given as Google's API names it:
-    `deployments/ID`.
+    """Return the id of an OTA deployment. `deployments/ID`, as Google's API names it, is accepted
+    as well.
 
-    Which characters an id may have is not documented, so only what no id can be is refused: an
-    address, several segments of a path, and words.
+    Which characters an id can have is not documented, so only what can't be an id is refused: an
+    address, several segments of a path, and several words.
     """
     accepted = (
         "the id of a deployment, as in `deployments/1234567890`: what follows the slash"
@@ -427,7 +428,7 @@ def _fits(pattern: str, value: str) -> bool:
 
 
 def media_type(value: str) -> str:
-    """Return a media type with its parameters, as RFC 6838 and RFC 9110 write it; it stands in
+    """Return a media type with its parameters, as RFC 6838 and RFC 9110 define it. It is sent in
     headers.
     """
     name = r"[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}"
@@ -573,7 +574,7 @@ def endpoint(value: str) -> str:
 
 
 def track(value: str) -> str:
-    """Return a track's name. Custom tracks may have any name, so only what never is a track is
+    """Return a track's name. Custom tracks can have any name, so only what can't be a track is
     refused.
     """
     accepted = "`internal`, `alpha`, `beta`, `production`, `wear:…`, custom ones"
@@ -651,7 +652,7 @@ def _with_placeholders(
     allowed: tuple[str, ...] = (*PLACEHOLDERS, PACKAGE),
     accepted: str = _FILES,
 ) -> str:
-    """Return a path in which only these placeholders stand."""
+    """Return a path. A placeholder that is not among the allowed ones is refused."""
     for placeholder in re.findall(r"\{[^{}]*\}", path(value)):
         if placeholder not in allowed:
             what = f"has an unknown placeholder, `{placeholder}`."
@@ -767,11 +768,12 @@ def _limit(item: str) -> Limit:
 
 
 def _share(value: str) -> float | None:
-    """Return a share written as `5%` or `0.05`; None for anything else. It may only have as many
-    digits as a float holds exactly.
+    """Return a share written as `5%` or `0.05`; None for anything else, also for more decimal
+    places than a float distinguishes.
     """
     percent = re.fullmatch(rf"({_NUMBER}) ?%", value)
     if percent:
+        # A Decimal, so that 1.1 % is the same float as 0.011 in JSON.
         return float(Decimal(percent[1]) / 100)
     if _fits(r"0?\.[0-9]{1,15}|[01](\.0{1,15})?", value):
         return float(value)

@@ -1,6 +1,6 @@
 """Find out which CI system, or shell, the program runs in.
 
-What the environment says of a system is believed only where it can be used.
+The variables of one CI system are not used in a job of another.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from uploader.inputs.provenance import Provenance
 Kind = Literal["github", "gitlab", "console"]
 DOTENV = "UPLOADER_DOTENV"
 ID_TOKEN = "UPLOADER_ID_TOKEN"  # noqa: S105  # the name of a variable
-# What google-auth reads in the environment by itself and what decides where a login goes; checked
+# The variables that google-auth itself reads and that decide where a login goes; they are checked
 # before it is used.
 GOOGLE_AUTH = (
     "AWS_DEFAULT_REGION",
@@ -35,7 +35,7 @@ GOOGLE_AUTH = (
 )
 # Looks up a variable: its trimmed text, empty if there is none.
 _Get: TypeAlias = Callable[[str], str]
-# proc(5): another one after each boot; containers share it
+# proc(5): changes with each boot; all containers of a machine have the same
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _SHELL_RERUN = 12 * 3600.0  # seconds; a re-run comes sooner, a nightly job later
 
@@ -87,10 +87,11 @@ _CONTAINER_MARKS = ("container", "KUBERNETES_SERVICE_HOST")
 
 @dataclass(frozen=True)
 class JobRun:
-    """Which run of which job this is. A re-run and a retry have its `id` and a higher `attempt`; an
-    unknown one has "".
+    """Which run of which job this is. A re-run and a retry have the same `id` and a higher
+    `attempt`; `id` is "" if the run is unknown.
 
-    In a shell nothing tells a re-run from another run but the time: `rerun_within` is in seconds.
+    In a shell only the time distinguishes a re-run from another run: it comes within
+    `rerun_within` seconds.
     """
 
     id: str
@@ -103,13 +104,13 @@ class Platform:
     """The CI system, or a shell. An absent text is empty, an absent path None; paths are as this
     process sees them.
 
-    `node` is GitLab's part of a parallel job, such as `2/5`; `state_home` the user's folder for
-    state, and `keeps_home` says that it is there for the next run as well. `color` is false where
-    somebody asked for a log without colours. `takes_masks` tells whether the runner keeps
+    `node` is GitLab's number of this part of a parallel job, such as `2/5`; `state_home` the user's
+    folder for state, and `keeps_home` says that it is there for the next run as well. `color` is
+    false if somebody asked for a log without colours. `takes_masks` says whether the runner keeps
     `::add-mask::` lines out of the log: anywhere else such a line shows the secret. `doubt` says
     that the variables of several systems are set; it is empty if they are not. `google_auth` holds
-    what is set of `GOOGLE_AUTH`. `server_url` is empty unless a runner has surely set it, and so is
-    what `provenance` says of GitHub.
+    the variables of `GOOGLE_AUTH` that are set. `server_url` is empty unless a runner has surely
+    set it, and so is what `provenance` says of GitHub.
     """
 
     kind: Kind = "console"
@@ -140,7 +141,7 @@ class Platform:
 
 
 def detect(environ: Mapping[str, str], variables: Mapping[str, str]) -> Platform:
-    """Read the platform; `variables` are this program's own, with those of the env file."""
+    """Return the platform; `variables` are this program's own, with those of the env file."""
 
     def get(name: str) -> str:
         return environ.get(name, "").strip()
@@ -162,7 +163,7 @@ def detect(environ: Mapping[str, str], variables: Mapping[str, str]) -> Platform
         kind=kind,
         takes_masks=by_runner and not others,
         doubt=_doubt(environ, kind, others),
-        run=_run(kind, get, known=bool(others)),
+        run=_run(kind, get, has_marks=bool(others)),
         workspace=workspace,
         temp=_path(of_github("RUNNER_TEMP")),
         state_home=_state_home(get),
@@ -195,7 +196,9 @@ def _provenance(kind: Kind, get: _Get, *, by_runner: bool) -> Provenance:
 
 
 def _marks_of_others(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the variable by which each CI system other than GitHub makes itself known here."""
+    """Return the CI systems other than GitHub that make themselves known here, each with one of the
+    variables by which it does.
+    """
     marks: dict[str, str] = {}
     for system, names in _MARKS.items():
         for name in names:
@@ -215,9 +218,9 @@ def _variables_of_github(get: _Get, kind: Kind, others: Mapping[str, str]) -> _G
 
 
 def _variables_of_gitlab(get: _Get, kind: Kind, others: Mapping[str, str]) -> _Get:
-    """Return how to look up a variable of GitLab's.
+    """Return how to look up a variable of GitLab's, which counts only in such a job.
 
-    Woodpecker gives the tag under GitLab's name.
+    Woodpecker gives the tag under GitLab's name, so it counts there, too, and in a plain shell.
     """
     if kind == "gitlab":
         return get
@@ -252,10 +255,10 @@ def _keeps_home(get: _Get, kind: Kind, others: Mapping[str, str]) -> bool:
 def _summary_file(
     of_github: _Get, output_file: Path | None, others: Mapping[str, str]
 ) -> Path | None:
-    """Return the file for the job summary; GitHub's runner makes it in the folder of the one for
-    outputs.
+    """Return the file for the job summary, None if there is none. GitHub's runner makes it in the
+    folder of the file for outputs.
 
-    One that is elsewhere is not believed if marks of another system are set.
+    If marks of another system are set, a file that is elsewhere is not used.
     """
     summary_file = _path(of_github("GITHUB_STEP_SUMMARY"))
     if (
@@ -284,9 +287,9 @@ def _kind(get: _Get, others: Mapping[str, str]) -> Kind:
     """Return the system whose log and files this run uses; `others` are the marks of systems other
     than GitHub.
 
-    Another system's mark counts before GitHub's, since a job of that system may be made to set
-    those. A step that GitHub's runner surely started still gets its outputs: some workflows set
-    TF_BUILD or JENKINS_URL for their tools.
+    Another system's mark counts before GitHub's, since an earlier job of that system can set
+    GitHub's variables. A step that GitHub's runner surely started still gets its outputs: some
+    workflows set TF_BUILD or JENKINS_URL for their tools.
     """
     if _GITLAB in others:
         return "gitlab"
@@ -305,8 +308,8 @@ def _made_by_runner(output: Path | None) -> bool:
     """Return whether GitHub's runner, or one that follows it, has surely made this file for the
     outputs of this step.
 
-    It is where no other file is: in a folder of the runner's own container, or named as only the
-    runner names it and outside every checkout. Variables can be set by an earlier job of another
+    The file has to be in a folder of the runner's own container, or to have a name that only the
+    runner gives and be outside every checkout: variables can be set by an earlier job of another
     system, and a checkout can hold any file.
     """
     if output is None or not _is_file(output):
@@ -324,7 +327,8 @@ def _is_file(path: Path) -> bool:
     """
     try:
         return path.is_file() and not path.is_symlink()
-    except (OSError, ValueError):  # a path that can't even be asked for
+    except (OSError, ValueError):
+        # The path is too long, for instance, or contains a NUL byte.
         return False
 
 
@@ -335,7 +339,8 @@ def _in_checkout(path: Path) -> bool:
         if Path.cwd().resolve() in folders:
             return True
         return any((folder / ".git").exists() for folder in folders)
-    except OSError:  # no folder of a runner's
+    except OSError:
+        # A folder that can't be examined is not the runner's.
         return True
 
 
@@ -348,7 +353,7 @@ def _doubt(environ: Mapping[str, str], kind: Kind, others: Mapping[str, str]) ->
         if mark in environ:
             marks[_GITHUB] = mark
             break
-    # No variables are used of any system but these two.
+    # Only the variables of these two systems are used.
     has_used = _GITHUB in marks or _GITLAB in marks
     if len(marks) == 1 or not has_used:
         return ""
@@ -376,11 +381,12 @@ def _nothing(name: str) -> str:  # noqa: ARG001  # in the place of a look into t
     return ""
 
 
-def _run(kind: Kind, get: _Get, *, known: bool) -> JobRun:
+def _run(kind: Kind, get: _Get, *, has_marks: bool) -> JobRun:
     """Return the run as the CI system names it.
 
-    In a shell, everything that runs on this machine until its next boot is one run. `known` says
-    that the marks of a CI system are there, even if its names for its runs are not known here.
+    In a shell, everything that runs on this machine until its next boot is one run. `has_marks`
+    says that the marks of a CI system are there; the run is unknown if the system is not GitHub or
+    GitLab.
     """
     run_id = get("GITHUB_RUN_ID")
     if kind == "github" and run_id:
@@ -392,7 +398,7 @@ def _run(kind: Kind, get: _Get, *, known: bool) -> JobRun:
         return JobRun(
             f"GitLab pipeline {pipeline_id}, job {get('CI_JOB_NAME')}", attempt
         )
-    if known or (kind == "console" and _set_by_ci(get)):
+    if has_marks or (kind == "console" and _set_by_ci(get)):
         return JobRun("")
     try:
         boot = _BOOT_ID.read_text().strip()
@@ -416,7 +422,7 @@ def _on_own_machine(get: _Get) -> bool:
 
 
 def _number(text: str) -> int:
-    """Return the number that a variable has, 0 for anything else."""
+    """Return the number that a variable holds, 0 for any other text."""
     if text.isdecimal() and len(text) < 20:
         return int(text)
     return 0
@@ -429,8 +435,8 @@ def _path(text: str) -> Path | None:
 
 
 def _workspace(get: _Get, kind: Kind) -> Path:
-    """Return the folder that the CI system names, or the current one if this process does not see
-    it: the name may be that of the host.
+    """Return the folder that the CI system names, or the current folder if this process can't see
+    that one: its path may be that on the host.
     """
     folder = ""
     if kind == "github":
@@ -441,5 +447,6 @@ def _workspace(get: _Get, kind: Kind) -> Path:
         if folder and Path(folder).is_dir():
             return Path(folder)
         return Path.cwd()
-    except OSError:  # a path that can't even be asked for
+    except OSError:
+        # The path is too long, for instance, or the current folder was deleted.
         return Path()

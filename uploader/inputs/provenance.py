@@ -1,7 +1,7 @@
 """What the CI system says of the commit that a run is about, and of who started it.
 
-The variables are for people to read, and decide nothing. One that is not in the form which the
-system gives it counts as absent.
+The variables are only shown to people and decide nothing. A variable that does not have the form
+which the system gives it counts as absent.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Provenance:
 
 
 def of_github(get: Callable[[str], str]) -> Provenance:
-    """Return what GitHub's runner says; the pages are only known of one whose server is https."""
+    """Return what GitHub's runner says. The addresses are empty unless its server has https."""
     tag = ""
     if get("GITHUB_REF_TYPE") == "tag":
         tag = get("GITHUB_REF_NAME")

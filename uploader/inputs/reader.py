@@ -1,4 +1,4 @@
-"""Reads the inputs of a run from its command line, its environment and the env file; all mistakes
+"""Read the inputs of a run from its command line, its environment and the env file. All mistakes
 are collected.
 """
 
@@ -42,9 +42,10 @@ ENV_FILE = "UPLOADER_ENV_FILE"
 ENV_FILE_FORM = "UTF-8 text of NAME=value lines, at most 1 MiB."
 MAX_SIZE = 1 << 20  # characters of an env file
 MAX_LISTED = 10  # lines of an env file that are wrong
-# python-dotenv needs the square of its length to look for a comment behind it
+# python-dotenv looks for a comment after whitespace, in a time quadratic in its length
 LONG_BLANK = re.compile(r"\s{257}")
-OUTPUTS = (  # which GitLab sets in a later job
+# the outputs of an earlier job, which GitLab sets as variables `UPLOADER_…` in this one
+OUTPUTS = (
     "ID",
     "IDS",
     "EDIT_ID",
@@ -78,7 +79,7 @@ OUTPUTS = (  # which GitLab sets in a later job
     "SERVED",
     "SERVED_FILE",
 )
-# whether they fit is known once the login itself is right
+# these are only checked once the login itself is right
 OF_LOGIN = ("service-account", "impersonate-user")
 # fastlane, Gradle Play Publisher
 OTHER_TOOLS = re.compile(r"SUPPLY_(\w+)|(ANDROID_PUBLISHER_CREDENTIALS)", re.ASCII)
@@ -94,7 +95,7 @@ WHY_EMPTY: Mapping[Kind, str] = {
 
 
 class Place(NamedTuple):
-    """Where an input is written, and the text there."""
+    """Where an input is given, as messages name it, and the text there."""
 
     name: str
     text: str
@@ -107,14 +108,16 @@ Emptied = Mapping[str, Place]
 
 
 class Line(NamedTuple):
-    """A line of the env file: its number, counted from 1, and the text of its variable."""
+    """A line of the env file: its number, counted from 1, and the trimmed value."""
 
     number: int
     text: str
 
 
 class Name(NamedTuple):
-    """The name of a variable, and where it stands in the env file; `empty` if it has no text."""
+    """The name of a variable, its file and line if it is in the env file, else "", and whether its
+    value is empty.
+    """
 
     text: str
     line: str
@@ -183,7 +186,7 @@ class Sources:
 def read(
     environ: Mapping[str, str], argv: Sequence[str]
 ) -> tuple[Inputs, tuple[Problem, ...]]:
-    """Read every input; `argv` is without the program's name.
+    """Return every input, and the problems with them; `argv` is without the program's name.
 
     A wrong value leaves the default in place and adds a `Problem`. The only file that is opened is
     the env file. With `--help` or `--version` nothing else is read, since nothing else will be
@@ -303,10 +306,12 @@ def _parse_env_file(path: str, problems: Problems) -> Sequence[Binding]:
 
 
 def _find_places(sources: Sources, problems: Problems) -> tuple[Given, Emptied]:
-    """Find where each input has a value, and where it is empty although that is a mistake.
+    """Return the places where each input has a value, and the first one where it is empty although
+    that is a mistake.
 
-    The places are asked in this order: the option, the variables, the env file. The first text
-    counts that is neither empty nor the word for leaving out; action.yml's default comes last.
+    The places are searched in this order: the option, the variables, the env file. The first text
+    that is neither empty nor the word for leaving the input out counts; action.yml's default comes
+    last.
     """
     texts = sources.texts_by_place()
     given: dict[str, list[Place]] = {}
@@ -330,9 +335,9 @@ def _find_places(sources: Sources, problems: Problems) -> tuple[Given, Emptied]:
 class _Places:
     """Where one input is given, in the order of precedence.
 
-    `values` count. `defaults` have the default of action.yml, as far as can be seen. `omissions`
-    are where a person wrote the word for leaving the input out. `emptied` is the first empty place
-    that is a mistake, with no value before it.
+    `values` are the places that count. `defaults` are those that seem to have the default of
+    action.yml, and `omissions` those where a person wrote the word for leaving the input out.
+    `emptied` is the first place that is empty by mistake, if no value comes before it.
     """
 
     def __init__(self, spec: InputSpec[Any]) -> None:
@@ -366,7 +371,9 @@ def _warn_of_word(
     omissions: Sequence[Place],
     problems: Problems,
 ) -> None:
-    """Warn that a value counts although another place has the word, or the default, for none."""
+    """Warn that a value is used although another place leaves the input out, by the word for that
+    or by its default.
+    """
     if omissions:
         what = f"{omissions[0].name} says `{spec.written_default}`, which counts as not given"
     else:
@@ -375,9 +382,9 @@ def _warn_of_word(
 
 
 def _is_empty(spec: InputSpec[Any], text: str) -> bool:
-    """Return whether a text says nothing.
+    """Return whether a text is empty.
 
-    If that is a mistake, separators, quotes, brackets and words like null say nothing either.
+    If an empty text is a mistake, so are separators, quotes or brackets alone, and words like null.
     """
     trimmed = text.strip()
     if not spec.refuse_empty or len(text) >= parsers.MAX_LINE:
@@ -404,9 +411,9 @@ def _refuse_emptied(
     kind: Kind,
     problems: Problems,
 ) -> None:
-    """Add a mistake for each input that says nothing, if the target reads it.
+    """Add a problem for each input that is empty by mistake, if the target reads it.
 
-    A target that is missing or wrong is taken for one that reads all of them.
+    If the target is missing or wrong, it counts as one that reads all of them.
     """
     reader = target if target in TARGETS else METHOD
     for spec in SPECS:
@@ -457,7 +464,7 @@ def _variable_of(place: Place) -> str:
 
 
 def _has_options(argv: Sequence[str]) -> bool:
-    """Return whether the command line has anything beside the env file."""
+    """Return whether the command line has anything besides the env file."""
     previous = ""
     for word in argv:
         is_of_env_file = previous == "--env-file" or word.startswith("--env-file")
@@ -496,7 +503,7 @@ def _parse_values(
                 is_public=is_public,
             )
             problems.extend([problem])
-            # A wrong key for the state is a secret all the same, to be masked.
+            # A `state-key` that is refused is still a secret and has to be masked.
             if spec is STATE_KEY:
                 values[spec.attribute] = used.text
     return values
@@ -532,12 +539,12 @@ def _problem_of(
     elif invalid.accepted:
         accepted = f"{invalid.accepted}."
     shown = "The value"
-    # No credential looks like a reference to a variable, but a `state-key` may.
+    # No credential looks like a reference to a variable, but a `state-key` can.
     if is_public or (is_unexpanded and spec is not STATE_KEY):
         shown = quoted(text)
     reason = invalid.reason
     if not is_public:
-        # What may have been meant repeats a part of the value.
+        # The suggestion repeats a part of the value.
         reason = reason.partition(" Did you mean")[0]
     covers: tuple[str, ...] = ()
     if spec in (CREDENTIALS, WORKLOAD_IDENTITY_PROVIDER):
@@ -553,9 +560,9 @@ def _check_names(
 ) -> None:
     """Check the names that are not ours: each may be an input of another tool, or misspelt.
 
-    A name one letter off must not pass in silence, with or without a value: `dry-rum: true` would
-    publish. Values are not looked at: any may be a key. `alone` says that there is no target, so
-    that variables of another tool were meant for this program.
+    A name that is one letter off must not be ignored silently, with or without a value: `dry-rum:
+    true` would publish. Values are not looked at, since any may be a key. `alone` says that there
+    is no target, so that variables of another tool were meant for this program.
     """
     ours = _own_names(platform.kind)
     for name in names:
@@ -566,7 +573,7 @@ def _check_names(
             _check_unknown(name, platform.kind, problems)
         elif not name.empty:
             plain = other_tool[1] or name.text
-            _tell_other_tool(name, plain, alone, problems)
+            _report_other_tool(name, plain, alone, problems)
 
 
 def _own_names(kind: Kind) -> set[str]:
@@ -582,9 +589,9 @@ def _own_names(kind: Kind) -> set[str]:
     return names
 
 
-def _tell_other_tool(name: Name, plain: str, alone: bool, problems: Problems) -> None:
-    """Add a problem, or a warning, for a variable of another tool. It may be meant for another
-    step.
+def _report_other_tool(name: Name, plain: str, alone: bool, problems: Problems) -> None:
+    """Add a problem for a variable of another tool if it is `alone`; else a warning, since it may
+    be meant for another step.
     """
     answer = answers().get(squashed(plain))
     if answer is None:
@@ -600,7 +607,7 @@ def _tell_other_tool(name: Name, plain: str, alone: bool, problems: Problems) ->
 def _check_unknown(name: Name, kind: Kind, problems: Problems) -> None:
     """Add a problem if a name is nearly ours, and a warning if it was surely meant for us.
 
-    Beyond that nobody can tell whose a variable is.
+    Of any other variable it is not known whose it is.
     """
     prefix, _, plain = name.text.replace("-", "_", 1).partition("_")
     is_prefixed = prefix.upper() == "UPLOADER"
@@ -640,7 +647,7 @@ def _warn_of_unused(
     An input that was given its default is not named.
     """
     reader = target if target in TARGETS else METHOD
-    # Outputs of an earlier job of GitLab are variables of this one: nobody gave them.
+    # GitLab sets the outputs of an earlier job as variables of this one: nobody gave them.
     outputs: tuple[str, ...] = ()
     if platform.kind == "gitlab":
         outputs = OUTPUTS
@@ -671,6 +678,6 @@ def _add_platform_defaults(values: dict[str, Any], platform: Platform) -> bool:
     home = platform.temp or platform.state_home
     if home:
         values["state_dir"] = home / "uploader"
-    # A CI job's folder for temporary files goes with the machine; a person's own folders are there
-    # tomorrow.
+    # A CI job's folder for temporary files is deleted with the machine; a person's own folders are
+    # kept.
     return platform.keeps_home and not platform.temp

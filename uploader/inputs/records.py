@@ -1,9 +1,9 @@
-"""The records: what each part of the program is given of the inputs, and nothing else.
+"""The records: the inputs that each part of the program gets, and no others.
 
 One record for each target, and one each for the login, the transfer, the workspace and the run. A
 field that is an input has the name of the input, and takes its default from its row in `specs`; the
 few other fields are facts about the run, which `Inputs` has. `CommonInputs` are a field of the
-larger records; beside the small ones the services are given them.
+larger records; the services with a small record get them as an argument of their own.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from uploader.inputs.specs import (
 
 Show = Literal["", "usage", "help", "version"]
 
-# No record has a repr that shows its values: they may hold credentials, also where none belong.
+# No record has a repr that shows its values: they may hold credentials, even where none belong.
 
 
 @dataclass(frozen=True, repr=False)
@@ -49,13 +49,13 @@ class CommonInputs:
 
     @property
     def rehearsal(self) -> bool:
-        """Whether all of it happens inside this process, against the embedded emulator."""
+        """Whether the run is sent to the embedded emulator, inside this process."""
         return self.api_endpoint == EMULATOR
 
 
 @dataclass(frozen=True, repr=False)
 class LoginInputs:
-    """What a login reads. No target is given any of its secrets."""
+    """What a login reads. No target gets any of its secrets."""
 
     target: str = specs.TARGET.default_value
     credentials: str = specs.CREDENTIALS.default_value
@@ -67,7 +67,7 @@ class LoginInputs:
 
     @property
     def is_given(self) -> bool:
-        """Whether an input names the login, so that it is not the environment's."""
+        """Whether the inputs name a login, so that the one of the environment is not used."""
         return bool(
             self.credentials or self.workload_identity_provider or self.service_account
         )
@@ -100,7 +100,7 @@ class WorkspaceInputs:
 class RunInputs:
     """What the run itself reads: where it keeps its state, and what it writes at its end.
 
-    `lasting_state` as in `Inputs`.
+    `lasting_state` is that of `Inputs`.
     """
 
     job_summary: bool = specs.JOB_SUMMARY.default_value
@@ -111,9 +111,9 @@ class RunInputs:
 
 @dataclass(frozen=True, repr=False)
 class ReleaseInputs:
-    """What `play` reads; `tag` is the one that the CI system builds.
+    """What `play` reads; `tag` is the tag that the CI system builds, or "".
 
-    `lasting_state` as in `Inputs`.
+    `lasting_state` is that of `Inputs`.
     """
 
     common: CommonInputs = CommonInputs()
@@ -160,7 +160,7 @@ class ReleaseInputs:
 
 @dataclass(frozen=True, repr=False)
 class StatusInputs:
-    """What `play-status` reads; a `status` it refuses."""
+    """What `play-status` reads. It refuses `status`."""
 
     common: CommonInputs = CommonInputs()
     package_name: tuple[str, ...] = specs.PACKAGE_NAME.default_value
@@ -174,9 +174,9 @@ class StatusInputs:
 
 @dataclass(frozen=True, repr=False)
 class RolloutInputs:
-    """What `play-rollout` reads; `status`, `user_fraction` and `wait_for` it refuses.
+    """What `play-rollout` reads. It refuses `status`, `user_fraction` and `wait_for`.
 
-    `lasting_state` as in `Inputs`.
+    `lasting_state` is that of `Inputs`.
     """
 
     common: CommonInputs = CommonInputs()
@@ -338,17 +338,18 @@ R = TypeVar("R", bound=Record)
 
 @dataclass(frozen=True, repr=False)
 class Inputs:
-    """What was asked for, before it is handed out in records.
+    """All inputs of a run, from which the records are made.
 
     `values` are the parsed values by their names in the records: sizes are bytes, durations
-    seconds. An input that was not given is not there, except for `shard` and `state_dir`, whose
-    computed defaults are; other computed defaults (`status`, `release_name`, `package_name`, the
+    seconds. An input that was not given is absent, except that `shard` and `state_dir` then have
+    their computed defaults; other computed defaults (`status`, `release_name`, `package_name`, the
     source of the credentials) are filled in where they are used. `lasting_state` says that the next
     run finds the state folder again: somebody chose it, or it is a person's own, outside of CI
-    jobs. `names` say how inputs are called where the run was started, if differently. `texts` are
-    whatever was given: a key may stand where none belongs. `credential_files` hold secrets beside
-    those that inputs name. `warnings` are sentences about what was given and does not count. `show`
-    is the text to show instead of a run.
+    jobs. `names` say what inputs are called where the run was started, if it is not the name in
+    messages. `texts` are all texts that were given, since any of them may contain a key.
+    `credential_files` hold secrets, in addition to the files that inputs name. `warnings` are
+    sentences about values that were given and are not used. `show` is the text to show instead of a
+    run.
     """
 
     values: Mapping[str, Any] = field(default_factory=dict)
@@ -382,7 +383,7 @@ class Inputs:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What must be masked before anything else is said.
+        """What must be masked before anything is printed.
 
         The secrets in `credentials` are missing here: the login finds and masks them.
         """
@@ -395,6 +396,6 @@ class Inputs:
 
 
 def _fill(kind: type[R], values: Mapping[str, Any]) -> R:
-    """Make a record of those values that it has a field for; other fields keep their defaults."""
+    """Make a record of the values that it has fields for; its other fields keep their defaults."""
     names = [field.name for field in dataclasses.fields(kind)]
     return kind(**{name: values[name] for name in names if name in values})

@@ -77,20 +77,21 @@ class Group(Enum):
 
 
 class _Parsed(Enum):
-    """In the place of a row's `empty`: the value without the input is its `default`, parsed."""
+    """A row's `empty` unless it is given: without the input, its value is the parsed `default`."""
 
     FROM_DEFAULT = "default"
 
 
 @dataclass(frozen=True, kw_only=True)
 class RefuseEmpty:
-    """What is said of an empty text, for an input where that is a mistake.
+    """The words of the message about an empty text, for an input where that is a mistake.
 
     Taken for "not given", the empty text would make the run do more or check less. `word` is
-    accepted as "not given", and is the default in the actions and in GitLab's component: so what
-    was left out differs from what came out empty. `effect` completes "is empty, so …"; `accepted`
-    says what to write instead. An empty text is refused for the `targets`; with none, for every
-    target that reads the input. Those in `required_by` need a value and refuse the word, too.
+    accepted as "not given", and is the default in the actions and in GitLab's component: this
+    distinguishes an input that was left out from an expression without a value. `effect` completes
+    "is empty, so …"; `accepted` says what to write instead. An empty text is refused for the
+    `targets`; with none, for every target that reads the input. Those in `required_by` need a value
+    and refuse the word, too.
     """
 
     word: str
@@ -104,10 +105,10 @@ class RefuseEmpty:
 class InputSpec(Generic[T]):
     """One row of the table: an input, what it means, and who reads it.
 
-    `name` is the contract's. `targets` are those that read it: for any other one a warning says
-    that it is ignored. `parser` takes the text, trimmed and not empty. `default` is the default as
-    people would write it; where none can be written, `empty` is the value without the input, and
-    `otherwise` says what counts then. A `secret` is never shown, not even when it is wrong.
+    `targets` are those that read it: with any other target a warning says that it is ignored.
+    `parser` takes the text, trimmed and not empty. `default` is the default as people would write
+    it; if none can be written, `empty` is the value without the input, and `otherwise` says what
+    counts then. A `secret` is never shown, not even when it is wrong.
     `option_allowed` is false for what must not stand on the command line, because the list of
     processes would show it to other users of the machine.
     """
@@ -359,8 +360,8 @@ STALL_TIMEOUT = InputSpec(
     targets=ALL_TARGETS,
     parser=parsers.duration(1, DAY),
     default="60s",
-    help="Treat a connection as broken, or a pipe as silent, after this long without any data, or "
-    "a download that brings less than 256 bytes a second over this time.",
+    help="Treat a connection as broken, or a pipe as silent, after this long without any data. A "
+    "download also counts as broken if it brings less than 256 bytes a second over this time.",
 )
 FINALIZE_TIMEOUT = InputSpec(
     name="finalize-timeout",
@@ -1202,4 +1203,4 @@ METADATA = InputSpec(
 SPECS: tuple[InputSpec[Any], ...] = tuple(
     row for row in list(globals().values()) if isinstance(row, InputSpec)
 )
-"""Every row, in the order in which it stands above."""
+"""Every row, in the order above."""
