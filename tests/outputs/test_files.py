@@ -123,7 +123,7 @@ def test_results_of_an_earlier_run_are_told_from_this_one_s(tmp_path: Path) -> N
         path, []
     )
     assert (
-        f"::warning::The {path.name} that is there is of an earlier run.\n"
+        f"::warning::The {path.name} that is there is from an earlier run.\n"
         in log.getvalue()
     )
 

@@ -1,8 +1,8 @@
-"""What people and CI systems are told: one reporter for each system, chosen from the environment.
+"""Report to people and to the CI system: one reporter for each system, chosen from the environment.
 
-Whatever is said passes the redactor; whatever can't be said (a full disk, a closed pipe) costs one
-warning at the most. Only where the outputs can't be written the run fails as well, since later
-steps decide by them.
+All text passes the redactor. Text that can't be written (a full disk, a closed pipe) costs one
+warning at the most. Only if the outputs can't be written does the run fail, since later steps
+depend on them.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def make_reporter(
     now: Callable[[], float] = time.time,
     names: Mapping[str, str] | None = None,
 ) -> LogReporter:
-    """The reporter for this platform, as `LogReporter` says; the streams are the process's own
-    unless given.
+    """Return the reporter for this platform. `names` are those of `Inputs`; the streams are the
+    process's own unless given.
     """
     out = stdout or sys.stdout
     # a CI system shows one log

@@ -1,7 +1,7 @@
 """The drawings of the summary, in Mermaid: when which bytes travelled, and what was measured.
 
-Mermaid has no escape that works everywhere: there text from outside keeps letters, digits and a few
-signs alone.
+Mermaid has no escape that works everywhere, so only letters, digits and a few signs are kept of
+text from outside.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from uploader.text import capitalised, format_size
 MAX_NAME = 28  # characters of a file's name
 # files in the timeline, and events of one file, its first and its last ones
 MAX_CHARTED = 12
-QUIET = 30.0  # seconds; a run in which nothing happened, and that was over sooner, has no timeline
+QUIET = 30.0  # seconds; a shorter run in which nothing unusual happened has no timeline
 MAX_TICKS = 10  # on its axis
-# Pixels, as wide as the page: Mermaid would take the width of the place, and a fold has none.
+# Pixels, as wide as the page: Mermaid would take the width of the element around it, and a closed
+# fold has none.
 TIMELINE_WIDTH = 948
 MAX_PATH = 2000  # characters of a path from outside
-MAX_APART = 6  # requests and answers in a row that have a bar each
+MAX_APART = 6  # requests and answers in a row up to which each has a bar
 MAX_LABEL = 100  # characters in or beside a bar, or of the name of a line
 MAX_NOTE = 300  # characters of the sentence below a chart
-# The labels of the places at the edges, of which nothing is drawn: Mermaid trims a label, and takes
-# two that are alike for one place. A braille pattern without dots is not trimmed.
+# The labels of the empty places at the edges. They have to differ, since Mermaid takes places with
+# the same label for one. It trims labels, but not a braille pattern without dots.
 _EDGES = (" ", "\u2800")
-BAR_CELLS = 20  # of a bar that is drawn with characters
+BAR_CELLS = 20  # the length of a bar that is drawn with characters
 
-# The timeline: when which bytes travelled, and when a file had to wait
-# from so many seconds on, so many each
+# The units of the timeline: from how many seconds on each is used, its seconds, and its name.
 _UNITS = ((300.0, 60.0, "min"), (2.0, 1.0, "s"), (0.0, 0.001, "ms"))
 # By kind: the tags of the bar, and how the words in or beside it begin. An active task is blue, one
 # that is done is grey, and a critical one is red: `_TIMELINE_COLOURS`.
@@ -66,8 +66,8 @@ _TIMELINE_COLOURS = {
     "altSectionBkgColor": "#818b98",
     "sectionBkgColor2": "#818b98",
 }
-# Mermaid gives words beside a bar the colour of those inside. They are given that of the theme
-# instead, which can be read on the page in light and in dark mode.
+# Mermaid gives words beside a bar the colour of those inside. This gives them the colour of the
+# theme instead, which can be read on the page in light and in dark mode.
 _TIMELINE_CSS = (
     ".taskTextOutsideRight.taskTextOutsideRight, .taskTextOutsideLeft.taskTextOutsideLeft "
     "{ fill: inherit !important; }"
@@ -91,26 +91,30 @@ _BELOW_AXIS = -1.0  # for a bar that is not there: Mermaid gives one of 0 some h
 
 
 def timeline(files: Sequence[FileResult], redactor: Redactor) -> str:
-    """A Mermaid chart and what is to be known of it: the files with the most to tell; empty where
-    nothing happened.
+    """Return a Mermaid chart of the files with the most events, and the notes on it; "" if there is
+    nothing to show.
     """
-    told = _worth_telling(files)
-    if not told:
+    candidates = _files_to_chart(files)
+    if not candidates:
         return ""
-    shown = _most_eventful(told)
+    shown = _most_eventful(candidates)
     parts = [_chart(shown, redactor)]
     legend = _legend(shown)
     if legend:
         parts.append(legend)
     resumed = [file for file in shown if file.resumed_from and file.bytes]
     parts += [_of_two_runs(file, redactor) for file in resumed]
-    if len(told) > len(shown):
-        parts.append(f"The {len(shown)} files with the most events, of {len(told)}.")
+    if len(candidates) > len(shown):
+        parts.append(
+            f"The {len(shown)} files with the most events, of {len(candidates)}."
+        )
     return "\n\n".join(parts)
 
 
-def _worth_telling(files: Sequence[FileResult]) -> list[FileResult]:
-    """The files with an event; all that took part where none has one and the run took long."""
+def _files_to_chart(files: Sequence[FileResult]) -> list[FileResult]:
+    """Return the files in which something unusual happened. If there are none, return all with a
+    timeline if the run took at least `QUIET`, else none.
+    """
     timed = [file for file in files if file.timeline]
     eventful = [file for file in timed if _eventful(file.timeline)]
     if eventful:
@@ -122,7 +126,7 @@ def _worth_telling(files: Sequence[FileResult]) -> list[FileResult]:
 
 
 def _most_eventful(files: Sequence[FileResult]) -> list[FileResult]:
-    """At most `MAX_CHARTED` files in the order in which they were given: failures count most, then
+    """Return at most `MAX_CHARTED` of the files, in the same order: failures count most, then
     retries, then time.
     """
     by_weight = sorted(
@@ -133,7 +137,7 @@ def _most_eventful(files: Sequence[FileResult]) -> list[FileResult]:
 
 
 def _legend(files: Sequence[FileResult]) -> str:
-    """What the colours of the timeline mean, as far as they are in it."""
+    """Return what the colours in the timeline mean."""
     kinds: set[str] = set()
     for file in files:
         kinds.update(event.kind for event in file.timeline)
@@ -145,7 +149,7 @@ def _legend(files: Sequence[FileResult]) -> str:
 
 
 def _of_two_runs(file: FileResult, redactor: Redactor) -> str:
-    """How much of a resumed file an earlier run had sent, as a bar, and how much this one sent."""
+    """Return a bar that shows how much of a resumed file each of the two runs sent."""
     (name,) = short_names([redactor.one_line(file.path, MAX_PATH)], MAX_NAME)
     stored = file.resumed_from or 0
     share = stored / file.bytes
@@ -156,8 +160,8 @@ def _of_two_runs(file: FileResult, redactor: Redactor) -> str:
 
 
 def shared_bar(shares: Sequence[float], shades: str) -> str:
-    """A bar of characters with a part in another shade for each of the shares, which together are
-    1. Every part is at least one character wide; the last one takes what is left.
+    """Return a bar of characters with a part in another shade for each of the shares, which add up
+    to 1. Every part is at least one character wide; the last one takes what is left.
     """
     bar = ""
     for number, share in enumerate(shares[:-1]):
@@ -170,7 +174,9 @@ def shared_bar(shares: Sequence[float], shades: str) -> str:
 
 
 def _eventful(events: Sequence[TimelineEvent]) -> bool:
-    """Whether more happened than an upload without a stop, or a failure before anything else."""
+    """Return whether something unusual happened. An upload without interruption is usual, and so is
+    a failure before anything else.
+    """
     kinds = [event.kind for event in events]
     if kinds == ["failed"]:
         return False
@@ -179,8 +185,10 @@ def _eventful(events: Sequence[TimelineEvent]) -> bool:
 
 
 def _chart(files: Sequence[FileResult], redactor: Redactor) -> str:
-    """The axis knows the time of day in the reader's zone, and seconds: the unit that fits is
-    written as its second.
+    """Return the timeline as a Gantt chart.
+
+    Mermaid's axis has times of day in the reader's time zone, but none since the start. So the
+    times are scaled: one unit of the axis is one second for Mermaid.
     """
     paths = [_words(redactor.one_line(file.path, MAX_PATH)) for file in files]
     labels = short_names(paths, MAX_NAME)
@@ -210,7 +218,7 @@ def _chart(files: Sequence[FileResult], redactor: Redactor) -> str:
 
 
 def _timeline_settings(labels: Sequence[str]) -> dict[str, Any]:
-    """What Mermaid is told of the timeline; the labels of its files are left of it."""
+    """Return Mermaid's settings for the timeline, which has the labels of its files on its left."""
     longest = max(map(len, labels))
     return {
         "gantt": {
@@ -227,12 +235,12 @@ def _timeline_settings(labels: Sequence[str]) -> dict[str, Any]:
 
 
 def _init(settings: Mapping[str, Any]) -> str:
-    """The line with which a Mermaid chart begins."""
+    """Return the line with which a Mermaid chart begins."""
     return f"%%{{init: {json.dumps(settings)}}}%%"
 
 
 def _unit(duration: float) -> tuple[float, str]:
-    """The unit of the time axis: its seconds, and its name."""
+    """Return the unit of the axis for a duration in seconds: its seconds, and its name."""
     for least, seconds, name in _UNITS:
         if duration >= least:
             return seconds, name
@@ -240,7 +248,7 @@ def _unit(duration: float) -> tuple[float, str]:
 
 
 def _step(length: float) -> int:
-    """The distance of the ticks of an axis that is so many units long: 1, 2, 5, 10, …"""
+    """Return the distance of the ticks of an axis of this length, both in units: 1, 2, 5, 10, …"""
     power = 1
     while True:
         for digit in (1, 2, 5):
@@ -250,7 +258,7 @@ def _step(length: float) -> int:
 
 
 def _task(event: TimelineEvent, redactor: Redactor) -> str:
-    """What is written in or beside the bar of an event."""
+    """Return what is written in or beside the bar of an event."""
     _, begins = _EVENTS[event.kind]
     begin = begins.format(size=format_size(event.bytes), seconds=event.seconds)
     label = redactor.one_line(event.text, MAX_LABEL)
@@ -258,7 +266,7 @@ def _task(event: TimelineEvent, redactor: Redactor) -> str:
 
 
 def bars(chart: Chart, redactor: Redactor) -> str:
-    """A Mermaid chart of percentages, and below it what its colours mean."""
+    """Return a Mermaid chart of percentages, and below it what its colours mean."""
     has_lines = len(chart.lines) > 0
     title = _words(redactor.one_line(chart.title, 140))
     places = ", ".join(_places(chart, redactor))
@@ -282,7 +290,7 @@ def bars(chart: Chart, redactor: Redactor) -> str:
 
 
 def _bars_settings(*, has_lines: bool) -> dict[str, Any]:
-    """What Mermaid is told of a chart of bars, whose background is that of the page."""
+    """Return Mermaid's settings for a chart of bars, whose background is that of the page."""
     height = 260
     if has_lines:
         height = 280
@@ -304,9 +312,9 @@ def _bars_settings(*, has_lines: bool) -> dict[str, Any]:
 
 
 def _places(chart: Chart, redactor: Redactor) -> list[str]:
-    """The labels of the x-axis, each in quotes.
+    """Return the labels of the x-axis, each in quotes.
 
-    A place without a bar on either side takes the lines to the edges, and lets a single day have a
+    An empty place on either side takes the lines to the edges, so that even a single day has a
     line.
     """
     first_edge, last_edge = _EDGES
@@ -319,7 +327,7 @@ def _places(chart: Chart, redactor: Redactor) -> list[str]:
 
 
 def _height(chart: Chart) -> float:
-    """The upper end of the y-axis, in percent."""
+    """Return the upper end of the y-axis, in percent."""
     highest = max(chart.bars)
     for _, values in chart.lines[: len(_LINE_COLOURS)]:
         highest = max(highest, *values)
@@ -327,7 +335,7 @@ def _height(chart: Chart) -> float:
 
 
 def _series_of(chart: Chart) -> list[str]:
-    """The series of a chart. Mermaid has one colour for all bars of a series, so that those that
+    """Return the series of a chart. Mermaid has one colour for all bars of a series, so those that
     are over a limit are a series of their own.
     """
     within = [_BELOW_AXIS]
@@ -349,7 +357,7 @@ def _series_of(chart: Chart) -> list[str]:
 
 
 def _bars_legend(chart: Chart, redactor: Redactor) -> str:
-    """What the colours of a chart mean."""
+    """Return what the colours of a chart mean."""
     meanings = []
     if any(chart.over):
         meanings.append("Bars: grey within the limits, red over one")
@@ -365,7 +373,7 @@ def _values(values: Sequence[float]) -> str:
 
 
 def _span(files: Sequence[FileResult]) -> tuple[float, float]:
-    """When the first event was, and how many seconds lie between it and the end of the last."""
+    """Return when the first event began, and the seconds from then to the end of the last one."""
     begins: list[float] = []
     ends: list[float] = []
     for file in files:
@@ -378,7 +386,9 @@ def _span(files: Sequence[FileResult]) -> tuple[float, float]:
 
 
 def _few(events: Sequence[TimelineEvent]) -> Sequence[TimelineEvent]:
-    """Requests in a row as one bar; where that is still too much, everything but the requests."""
+    """Return the events that have a bar: many requests in a row are joined. If more than
+    `MAX_CHARTED` remain, the requests are left out, and then what lies in the middle.
+    """
     few: list[TimelineEvent] = []
     for is_request, group in groupby(events, lambda event: event.kind in _REQUEST):
         neighbours = list(group)
@@ -400,14 +410,18 @@ def _few(events: Sequence[TimelineEvent]) -> Sequence[TimelineEvent]:
 
 
 def _shows_waits(events: Sequence[TimelineEvent]) -> bool:
-    """Whether requests in a row are few enough for a bar each, and some were waited for."""
+    """Return whether requests in a row are few enough for a bar each, and some had to be waited
+    for.
+    """
     if len(events) > MAX_APART:
         return False
     return any(event.kind == "answer" for event in events)
 
 
 def _joined(events: Sequence[TimelineEvent]) -> Sequence[TimelineEvent]:
-    """Several requests as one event, of which a part was waiting; one with its answer as it is."""
+    """Return several requests as one event, which says how long was waited for answers. A single
+    request and its answer are returned unchanged.
+    """
     requests = 0
     waited = 0.0
     size = 0
@@ -429,7 +443,7 @@ def _joined(events: Sequence[TimelineEvent]) -> Sequence[TimelineEvent]:
 
 
 def _words(outside: str) -> str:
-    """What Mermaid takes for text, and for nothing else."""
+    """Return the text with only such characters as Mermaid takes for text; `_` if none is left."""
     plain = outside.replace("…", "...").replace("`", "")
     parts = [part.strip() for part in re.split("[:;]+", plain)]
     words = re.sub(r"[^\w .,()/+-]+", "_", ", ".join(parts))

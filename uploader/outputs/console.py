@@ -1,4 +1,4 @@
-"""Reports to a person at a terminal, or to a plain log: what happened on stdout, what went wrong
+"""Report to a person at a terminal, or to a plain log: what happened on stdout, warnings, errors
 and bars on stderr.
 """
 
@@ -17,7 +17,7 @@ SMALL = 1024 * 1024  # bytes
 
 
 class ConsoleReporter(LogReporter):
-    """The reporter outside of CI systems: bars where stderr is a terminal, lines elsewhere."""
+    """The reporter outside of CI systems: bars if stderr is a terminal, else lines."""
 
     _bars = False
 
@@ -27,8 +27,8 @@ class ConsoleReporter(LogReporter):
             super()._list_outputs(outputs)
 
     def show_progress(self, upload: UploadProgress) -> UploadListener:
-        """Show a moving bar on a terminal, else what every reporter shows. A small file is sent at
-        once, and needs no bar.
+        """Show a moving bar on a terminal, else what every reporter shows. A small file is sent so
+        quickly that it needs no bar.
         """
         is_small = upload.size is not None and upload.size <= SMALL
         if is_small or not self._terminal:
@@ -39,8 +39,8 @@ class ConsoleReporter(LogReporter):
 
     @cached_property
     def _terminal(self) -> bool:
-        """Whether stderr shows bars: no file, no pipe, and no terminal too plain for one. There may
-        be many files.
+        """Whether stderr is a terminal that has a width and so can show bars. Cached, since there
+        may be many files.
         """
         try:
             return os.get_terminal_size(self._err.fileno()).columns > 0

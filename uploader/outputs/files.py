@@ -1,8 +1,8 @@
-"""The files that a run leaves for other programs: whole or not at all, never through a link that
-somebody planted.
+"""The files that a run leaves for other programs. They are written whole or not at all, and never
+through a link that somebody planted.
 
-A write raises OSError and nothing else when the system does not allow it; the reporter turns that
-into one line.
+A write that the system does not allow raises OSError and nothing else; the reporter turns that into
+one line.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ from uploader.redaction import Redactor
 from uploader.results import FileResult
 
 DOTENV_LIMIT = 5 * 1024 - 1  # bytes; GitLab wants fewer than 5 KiB
-# Inputs have these names, too: GitLab would set them in every later job, above what that job's own
-# variables say, and so the look at one release would decide how the next is rolled out.
+# Outputs with the names of inputs. GitLab would set them in every later job, with precedence over
+# that job's own variables, and the status of one release would decide how the next is rolled out.
 ALSO_INPUTS = frozenset({"status", "universal-apk", "user-fraction"})
-# levels of a service's response that are kept; what is deeper is an ellipsis
+# levels of a service's response that are kept; deeper ones are replaced by an ellipsis
 MAX_DEPTH = 64
 
 
 def write_whole(path: Path, text: str, workspace: Path) -> None:
-    """Make the file hold exactly `text`, as UTF-8, mode 0644: written beside it, then renamed over
-    it.
+    """Replace the content of a file by `text`, as UTF-8, mode 0644: it is written beside the file,
+    then renamed over it.
 
     Raises OSError; the old content is then untouched. Anything but a regular file is refused, since
-    it may be a link to a file far away, or a device; and so is a folder of the workspace that leads
-    out of it.
+    it may be a link to a file elsewhere, or a device; and so is a folder of the workspace that
+    leads out of it.
     """
-    is_said_within = _is_within(str(path.parent), str(workspace))
+    is_named_within = _is_within(str(path.parent), str(workspace))
     is_really_within = _is_within(
         os.path.realpath(path.parent), os.path.realpath(workspace)
     )
-    if is_said_within and not is_really_within:
+    if is_named_within and not is_really_within:
         raise OSError(errno.ELOOP, "a link leads out of the workspace", str(path))
     with contextlib.suppress(FileNotFoundError):
         mode = path.lstat().st_mode
@@ -62,7 +62,7 @@ def write_whole(path: Path, text: str, workspace: Path) -> None:
 
 
 def _is_within(folder: str, workspace: str) -> bool:
-    """Whether a folder is the workspace or below it, by the names alone."""
+    """Return whether a folder is the workspace or below it, by the names alone."""
     return not os.path.relpath(folder, workspace).startswith("..")
 
 
@@ -84,13 +84,14 @@ def append_whole(path: Path, text: str) -> None:
                 written = file.write(left)
                 left = left[written:]
         except OSError:
-            with contextlib.suppress(OSError):  # the refusal that counts is the first
+            # If this fails as well, the first error is the one to report.
+            with contextlib.suppress(OSError):
                 file.truncate(size)
             raise
 
 
 def _key(name: str) -> str:
-    """An output's name as a variable of the dotenv report."""
+    """Return the variable of the dotenv report for an output's name."""
     variable = re.sub("[^A-Z0-9]", "_", name.upper())
     return f"UPLOADER_{variable}"
 
@@ -98,11 +99,11 @@ def _key(name: str) -> str:
 def dotenv_report(
     outputs: Mapping[str, str], redactor: Redactor
 ) -> tuple[list[str], list[str]]:
-    """The lines of the dotenv report, and the names of the outputs that were left out so that the
-    rest fits.
+    """Return the lines of the dotenv report, and the names of the outputs that were left out so
+    that the rest fits.
 
-    The longest go first: the short ones, single ids, always stay. A value stands on one line.
-    GitLab reads the report, and any other runner to which `UPLOADER_DOTENV` names a file.
+    The longest are left out first, so that short ones, such as single ids, always stay. A value is
+    on one line. The report is written under GitLab, and wherever `UPLOADER_DOTENV` names a file.
     """
     lines: dict[str, str] = {}
     sizes: dict[str, int] = {}  # bytes
@@ -123,10 +124,10 @@ def dotenv_report(
 
 
 def results_json(results: Iterable[FileResult], redactor: Redactor) -> str:
-    """What is in `uploader-results.json`: an array with one object a line for each file, secrets
-    masked.
+    """Return the content of `uploader-results.json`: an array with an object for each file, one a
+    line. Secrets are masked.
 
-    ASCII alone: an escape sequence in a file name is exact for a program and harmless on a
+    It is all ASCII: escaped characters in a file name are exact for a program and harmless on a
     terminal.
     """
     lines = []
@@ -139,8 +140,8 @@ def results_json(results: Iterable[FileResult], redactor: Redactor) -> str:
 
 
 def _masked(value: Any, hide: Callable[[str], str], depth: int = 0) -> Any:
-    """The same JSON value without secrets, which `hide` masks, what JSON can't say, and bottomless
-    nesting.
+    """Return a JSON value with its secrets masked by `hide`. Numbers that JSON does not have become
+    None, and what is nested deeper than `MAX_DEPTH` an ellipsis.
     """
     if isinstance(value, str):
         return hide(value)

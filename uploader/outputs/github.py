@@ -1,8 +1,8 @@
-"""Reports to GitHub's runner: workflow commands in the log, output and summary files, nothing that
-others can command.
+"""Report to GitHub's runner: workflow commands in the log, and the files for outputs and the
+summary. No text from outside can be a command.
 
-The runner obeys `::command::` at the start of a line and `##[command]` anywhere; what our own hold
-is escaped its way.
+The runner obeys `::command::` at the start of a line and `##[command]` anywhere; the text in our
+own commands is escaped as the runner expects it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from uploader.outputs.reporter import MAX_SENTENCE, LogReporter, neutral
 from uploader.redaction import parts
 
 MAX_ANNOTATIONS = 10  # of one type, for one step; the runner drops what comes after
-# bytes; GitHub drops a larger summary whole, and outputs that are larger in all
+# bytes; GitHub drops a summary that is larger, and outputs that are larger in total
 LIMIT = 1024 * 1024
 
 
@@ -27,11 +27,11 @@ class GitHubReporter(LogReporter):
     _failed = False
 
     def debug(self, text: str) -> None:
-        """A debug command; the runner shows it where debug logging is on."""
+        """Write a debug command; the runner shows it if debug logging is on."""
         self._command("debug", self.redactor.clean(text))
 
     def warning(self, text: str) -> None:
-        """A warning annotation, as long as the runner takes them; after that a line."""
+        """Write a warning annotation, as long as the runner takes them; after that a line."""
         with self._lock:
             self._warnings += 1
             annotated = self._warnings <= MAX_ANNOTATIONS
@@ -41,9 +41,9 @@ class GitHubReporter(LogReporter):
             self.info(f"Warning: {text}")
 
     def error(self, error: UploaderError) -> None:
-        """The run's one error annotation, over several lines where there are several mistakes.
+        """Write the run's one error annotation, over several lines if there are several mistakes.
 
-        What it has no room for stands in the log before it; later errors are plain lines.
+        If it is cut, all details are in the log before it. Later errors are plain lines.
         """
         text = self._text_of(error)
         if self._failed:
@@ -56,9 +56,10 @@ class GitHubReporter(LogReporter):
         self._command("error", text, title=error.title)
 
     def mask(self, secret: str) -> None:
-        """As everywhere, and tell the runner, line by line: it masks what other steps may print.
+        """Mask a secret as every reporter does, and name it to the runner, line by line, so that it
+        masks what other steps print.
 
-        Said to any other system, such a line would show the secret instead.
+        In the log of any other system, such a line would show the secret instead.
         """
         new = [part for part in parts(secret) if not self.redactor.knows(part)]
         super().mask(secret)
@@ -69,11 +70,10 @@ class GitHubReporter(LogReporter):
                 self._write(f"::add-mask::{_data(part)}", self._out)
 
     def write_outputs(self, outputs: Mapping[str, str]) -> bool:
-        """Append to `GITHUB_OUTPUT`; where that is not possible the values stand in the log, after
-        a warning.
+        """Append to `GITHUB_OUTPUT`; the log has the values in any case. Return False if a file
+        can't be written; a warning says why.
 
-        False where a file was named and can't be written; without one there is no step that would
-        read it.
+        If `GITHUB_OUTPUT` is not set, there is no step that would read it: that is only a warning.
         """
         reported = super().write_outputs(outputs)
         path = self.platform.output_file
@@ -90,7 +90,8 @@ class GitHubReporter(LogReporter):
                     f"The output {name} could not be written: it is too large."
                 )
                 continue
-            delimiter = f"value_{os.urandom(16).hex()}"  # which no value can have in it
+            # Random, so that no value can contain it.
+            delimiter = f"value_{os.urandom(16).hex()}"
             entries += f"{name}<<{delimiter}\n{shown}\n{delimiter}\n"
         what = "The outputs (GITHUB_OUTPUT)"
         appended = self.written(what, lambda: append_whole(path, entries))
@@ -116,8 +117,8 @@ class GitHubReporter(LogReporter):
         return shown, ""
 
     def _command(self, name: str, text: str = "", title: str = "") -> None:
-        """One workflow command. Its text is neutral as well: the runner prints it again once it has
-        obeyed.
+        """Write one workflow command. No command may be in its text either: the runner prints it
+        again once it has obeyed.
         """
         begin = name
         if title:

@@ -1,4 +1,4 @@
-"""Reports to GitLab: foldable sections and coloured words in the log; the outputs in the dotenv
+"""Report to GitLab: foldable sections and coloured words in the log; the outputs in the dotenv
 report of the job.
 """
 
@@ -16,7 +16,7 @@ class GitLabReporter(LogReporter):
     _sections = 0
 
     def _frame(self, title: str, *, folded: bool) -> tuple[str, str]:  # noqa: ARG002  # all fold
-        """A section, whose name has to be another each time."""
+        """Return the lines around a section. Each section needs a name of its own."""
         self._sections += 1
         time = f"{self._now():.0f}"
         name = f"uploader_{self._sections}"

@@ -21,8 +21,8 @@ MAX_UNBROKEN = 50  # characters of a cell that is a value rather than a sentence
 MAX_CELL = 300  # characters of outside text in one cell
 MAX_SENTENCE = 2000  # characters of a warning, a label, an address
 MAX_PROSE = 20_000  # characters of a text that is nowhere else on the page
-# Beside letters and digits, what means nothing in the middle of a line. A colon is harmless before
-# a blank only (else it may be an address or an emoji), a dot everywhere but after www.
+# All but letters, digits and the signs that mean nothing in the middle of a line. A colon is
+# harmless only before a blank (else it may be an address or an emoji), a dot except after www.
 _MARKUP = re.compile(r"[^\w .,;'()/%=?+\"-]|_|(?<=www)\.(?=\S)", re.IGNORECASE)
 _PLAIN_CODE = re.compile(r"[\w.,:@+=/()%~-](?:[\w .,:@+=/()%~-]*[\w.,:@+=/()%~-])?")
 _IN_BACKTICKS = re.compile(r"(?<!`)`([^`]+)`(?!`)")
@@ -31,7 +31,7 @@ NO_BREAK_SPACE = "\u00a0"
 NO_BREAK_HYPHEN = "\u2011"
 # no semicolon: none can end a character reference
 _URL_CHARACTERS = "/:?#@!$&*+,=%~-._"
-# Addresses that may be followed wherever they stand: at these hosts nobody but Google has pages.
+# Addresses that become links wherever they stand: at these hosts nobody but Google has pages.
 _CONSOLE = re.compile(
     r"(https://(?:play\.google\.com/console|console\.(?:cloud|developers)\.google\.com)/"
     r"(?:[\w/.?=&%+-]*[\w/])?)",
@@ -41,21 +41,21 @@ _CONSOLE = re.compile(
 
 @dataclass(frozen=True)
 class Escaper:
-    """Makes Markdown of text from outside: redacted, and each text on one line."""
+    """Turns text from outside into Markdown: redacted, and each text on one line."""
 
     redactor: Redactor
 
     def line(self, outside: str, limit: int) -> str:
-        """The text itself on one line of at most so many characters, not escaped yet."""
+        """Return the text on one line of at most so many characters, not escaped yet."""
         shown = self.redactor.one_line(outside, limit)
         return shown.strip()
 
     def text(self, outside: str, limit: int = MAX_CELL) -> str:
-        """Prose of at most so many characters."""
+        """Return prose of at most so many characters."""
         return text(self.line(outside, limit))
 
     def prose(self, outside: str) -> str:
-        """Prose in full, in which the addresses of Google's consoles are links."""
+        """Return prose in full, in which the addresses of Google's consoles are links."""
         shown = ""
         parts = _CONSOLE.split(self.line(outside, MAX_PROSE))
         for place, part in enumerate(parts):
@@ -67,27 +67,27 @@ class Escaper:
         return shown
 
     def code(self, outside: str) -> str:
-        """A name or an identifier in fixed width."""
+        """Return a name or an identifier in fixed width."""
         return code(self.line(outside, MAX_CELL))
 
     def link(self, label: str, url: str) -> str:
-        """A link, if the address is one of the web."""
+        """Return a link if the address is a web address, else the label alone."""
         shown = self.line(label, MAX_CELL)
         address = self.line(url, MAX_SENTENCE)
         return link(shown, address)
 
 
 def details(title: str, body: str) -> str:
-    """A block that is folded below its title; empty without a body."""
+    """Return a block that is folded below its title; "" without a body."""
     if not body:
         return ""
     return f"<details><summary>{title}</summary>\n\n{body}\n\n</details>"
 
 
 def diff(lines: Sequence[str]) -> str:
-    """Lines that GitHub colours by the sign before them; none of them ends the block.
+    """Return a block of lines that GitHub colours by the sign before them; no line can end it.
 
-    GitHub knows no `~`: it colours what has changed by an exclamation mark.
+    GitHub does not know `~`: for a change it expects an exclamation mark.
     """
     if not lines:
         return ""
@@ -100,14 +100,14 @@ def diff(lines: Sequence[str]) -> str:
 
 
 def table_row(cells: Sequence[str]) -> str:
-    """A row of a table."""
+    """Return a row of a table."""
     row = " | ".join(cells)
     return f"| {row} |"
 
 
 def unbroken(cell: str) -> str:
-    """A cell in which no line ends between a number and its percent sign, or inside a date; one
-    with a whole sentence as it is.
+    """Return a cell in which no line breaks before a percent sign or inside a date. A long cell,
+    which is a sentence, is returned unchanged.
     """
     if len(cell) > MAX_UNBROKEN:
         return cell
@@ -116,15 +116,15 @@ def unbroken(cell: str) -> str:
 
 
 def size_of(block: str) -> int:
-    """The bytes of a block on the page."""
+    """Return the bytes of a block on the page."""
     return len(block.encode("utf-8"))
 
 
 def text(outside: str) -> str:
-    """Prose: the reader sees `outside` (one line) exactly, Markdown and HTML see nothing in it.
+    """Return one line of prose that readers see as it is: nothing in it is Markdown or HTML.
 
-    Only text between two backticks is in fixed width, without them: so this program writes
-    names.
+    Only text between two backticks, which is how this program writes names, is shown in fixed
+    width without them.
     """
     shown = ""
     for place, part in enumerate(_IN_BACKTICKS.split(outside)):
@@ -138,8 +138,8 @@ def text(outside: str) -> str:
 
 
 def code(outside: str) -> str:
-    """A name or an identifier in fixed width; a code span where it is harmless, else `<code>` with
-    references.
+    """Return a name or an identifier in fixed width: a code span if it is harmless, else `<code>`
+    with references.
     """
     if not outside:
         return ""
@@ -150,9 +150,7 @@ def code(outside: str) -> str:
 
 
 def link(label: str, url: str) -> str:
-    """A link, if `url` is an absolute web address; else the label alone, which can't lead anybody
-    anywhere.
-    """
+    """Return a link if `url` is an absolute web address, else the label alone."""
     with suppress(ValueError):
         parts = urlsplit(url)
         if parts.scheme in {"https", "http"} and parts.netloc:
@@ -169,8 +167,8 @@ def _reference(match: re.Match[str]) -> str:
 
 
 def short_names(paths: Sequence[str], limit: int) -> list[str]:
-    """The last part of each path, with folders where several end alike; its middle is left out
-    beyond `limit`.
+    """Return the last part of each path, with folders if several paths end alike. A name longer
+    than `limit` loses its middle.
     """
     folders_by_name: dict[str, list[list[str]]] = defaultdict(list)
     for path in paths:
@@ -190,7 +188,7 @@ def short_names(paths: Sequence[str], limit: int) -> list[str]:
 
 
 def _shortened(name: str, limit: int) -> str:
-    """The name without its middle where it is longer than `limit`."""
+    """Return a name, without its middle if it is longer than `limit`."""
     if len(name) <= limit:
         return name
     end_length = (limit - 3) // 2
@@ -200,7 +198,7 @@ def _shortened(name: str, limit: int) -> str:
 
 
 def alert(kind: str, paragraphs: Sequence[str]) -> str:
-    """A block that GitHub draws with a coloured edge and an icon; empty without paragraphs."""
+    """Return a block that GitHub draws with a coloured edge and an icon; "" without paragraphs."""
     if not paragraphs:
         return ""
     quoted = [f"> {paragraph}" for paragraph in paragraphs]

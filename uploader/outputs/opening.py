@@ -1,6 +1,6 @@
 """The top of the summary: what became of the release, in one line, and what to do.
 
-The service's own reason for a refusal is shown; details that only help to find a fault, such as the
+The service's own reason for a refusal is shown; details that only help with debugging, such as the
 number of an edit or a status code, are folded. No text is shortened here unless the page has all of
 it elsewhere.
 """
@@ -24,7 +24,7 @@ _BANNERS = {
     "dry-run": f"# {_NOTHING_PUBLISHED}\n\n**Dry run.** ",
     "rehearsal": f"# {_NOTHING_PUBLISHED}\n\n**Rehearsal against the embedded emulator.** ",
 }
-# what is of use to somebody who looks for a fault: an edit's number, the code of an answer
+# details that only help with debugging: an edit's number, the code of an answer
 _TECHNICAL = re.compile(r"\bedit \d{5,}|\(\d{3}(?:, \w+)?\)")
 _APP_PAGES = "https://play.google.com/console/developers/app"
 # The pages of the Play Console that advice names. Their addresses need neither the number of the
@@ -39,7 +39,7 @@ _PAGES = {
 
 
 def opening(report: Report, escaper: Escaper) -> str:
-    """The heading."""
+    """Return the heading of the page."""
     heading = _heading(report)
     if heading and report.outcome == "dry-run":
         mark = "📝"
@@ -59,7 +59,7 @@ def opening(report: Report, escaper: Escaper) -> str:
 
 
 def subject(report: Report, escaper: Escaper) -> str:
-    """The app that the run is about, and what the run was to do."""
+    """Return the line that names the app and the target of the run."""
     parts = []
     names = [escaper.code(package) for package in report.apps[:MAX_APPS]]
     more = len(report.apps) - MAX_APPS
@@ -81,7 +81,9 @@ def subject(report: Report, escaper: Escaper) -> str:
 
 
 def _heading(report: Report) -> Heading | None:
-    """What became of the release, unless the failure of the run is what counts."""
+    """Return what became of the release; None if that is unknown, or if the run failed after a
+    release that was done.
+    """
     heading = report.heading
     if report.error and heading and heading.mark == "done":
         return None
@@ -89,7 +91,7 @@ def _heading(report: Report) -> Heading | None:
 
 
 def _without_release(report: Report, escaper: Escaper) -> str:
-    """The heading of a run that has no release to speak of, or failed."""
+    """Return the heading of a run that has no heading about a release."""
     if report.error is None:
         return f"## ✅ {escaper.text(_without_stop(report.headline))}"
     mark = "❌"
@@ -100,7 +102,7 @@ def _without_release(report: Report, escaper: Escaper) -> str:
 
 
 def _summary_line(report: Report) -> str:
-    """What happened, in a sentence that is short enough for the top of the page."""
+    """Return what happened, in a sentence that is short enough for the top of the page."""
     error = report.error
     if error is None:
         return sentence(report.headline)
@@ -110,30 +112,32 @@ def _summary_line(report: Report) -> str:
 
 
 def _failure(report: Report, error: UploaderError) -> str:
-    """What did not happen, and why, in a few words without a full stop."""
-    known = _known(error)
-    if report.fate and not known and len(report.apps) > 1 and _message(error):
+    """Return what did not happen, and why, in a few words without a full stop."""
+    reason = _known_reason(error)
+    if report.fate and not reason and len(report.apps) > 1 and _message(error):
         # The fates of several apps are long, and the service's own words stand below.
         return report.fate
     if report.fate:
-        return f"{report.fate}: {known or _in_brief(error)}"
-    return capitalised(known) or _in_brief(error)
+        return f"{report.fate}: {reason or _in_brief(error)}"
+    return capitalised(reason) or _in_brief(error)
 
 
-def _known(error: UploaderError) -> str:
-    """What is known to lie behind a failure, in a few words with a small letter; else empty."""
+def _known_reason(error: UploaderError) -> str:
+    """Return the reason for a failure if the table of errors has it, in a few words that begin with
+    a small letter; else "".
+    """
     if _is_only_cancelled(error):
         return "the job was cancelled"
     if isinstance(error, InputError):
         return ""
-    # The table is large, and has only what others refuse.
+    # The table is large, and is imported only for what a service refuses.
     from uploader import error_table
 
     return error_table.briefly(error.code)
 
 
 def _is_quoted(error: UploaderError) -> bool:
-    """Whether the cause only repeats the service's own message, which the page quotes."""
+    """Return whether the cause only repeats the service's own message, which the page quotes."""
     if not _message(error):
         return False
     from uploader import error_table
@@ -142,14 +146,14 @@ def _is_quoted(error: UploaderError) -> bool:
 
 
 def _is_only_cancelled(error: UploaderError) -> bool:
-    """Whether a failure has nothing to say but that the job was cancelled."""
+    """Return whether a failure says nothing except that the job was cancelled."""
     if not isinstance(error, Interrupted):
         return False
     return error.what == Interrupted(error.signal_number).what
 
 
 def _in_brief(error: UploaderError) -> str:
-    """Why the run failed, as short as it can be said."""
+    """Return why the run failed, in as few words as possible."""
     message = _message(error)
     if 0 < len(message) <= MAX_HEADING:
         return _without_stop(message)
@@ -160,21 +164,21 @@ def _in_brief(error: UploaderError) -> str:
 
 
 def _without_stop(words: str) -> str:
-    """A sentence as a heading has it, without its full stop; several sentences as they are."""
+    """Return a sentence without its full stop, for a heading; several sentences keep theirs."""
     if ". " in words:
         return sentence(words)
     return words.strip().rstrip(".")
 
 
 def _message(error: UploaderError) -> str:
-    """The service's own words for why it refused; empty where it gave none."""
+    """Return the service's own words for why it refused; "" if it gave none."""
     if isinstance(error, ApiError):
         return error.message.strip()
     return ""
 
 
 def advice(report: Report, escaper: Escaper) -> list[str]:
-    """The blocks below the heading: what to do, and why, and what is folded."""
+    """Return the blocks below the heading: what to do, why, and what is folded."""
     if report.error:
         return _of_failure(report, report.error, escaper)
     blocks = []
@@ -191,8 +195,8 @@ def advice(report: Report, escaper: Escaper) -> list[str]:
 
 
 def _note(heading: Heading, escaper: Escaper) -> str:
-    """Why something is as the heading says, and where to look; empty where there is nothing to add
-    to it.
+    """Return a block that explains the heading and says where to look; "" if there is nothing to
+    add.
     """
     paragraphs = []
     if heading.why:
@@ -204,7 +208,7 @@ def _note(heading: Heading, escaper: Escaper) -> str:
 
 
 def _more_than_heading(report: Report) -> str:
-    """What the last line of the log says beyond the heading."""
+    """Return what the last line of the log says beyond the heading."""
     if report.heading is None or report.outcome == "rehearsal":
         if len(report.headline) <= MAX_CELL:
             return ""
@@ -216,8 +220,8 @@ def _more_than_heading(report: Report) -> str:
 
 
 def _of_failure(report: Report, error: UploaderError, escaper: Escaper) -> list[str]:
-    """What happened, where the heading does not say it, what to do, and why; folded what only
-    helps to find a fault.
+    """Return the blocks about a failure: what happened unless the heading says it, what to do, and
+    the likely cause. What only helps with debugging is folded.
     """
     paragraphs = _what_happened(report, error, escaper)
     if error.hint:
@@ -238,7 +242,8 @@ def _of_failure(report: Report, error: UploaderError, escaper: Escaper) -> list[
     links += _links_to(pages)
     paragraphs.append(" · ".join(links))
     kind = "CAUTION"
-    if isinstance(error, Interrupted):  # nobody has done anything wrong
+    if isinstance(error, Interrupted):
+        # Nobody has done anything wrong.
         kind = "IMPORTANT"
     blocks = [alert(kind, paragraphs)]
     is_technical = _TECHNICAL.search(error.what) is not None
@@ -249,13 +254,14 @@ def _of_failure(report: Report, error: UploaderError, escaper: Escaper) -> list[
 
 
 def _what_happened(report: Report, error: UploaderError, escaper: Escaper) -> list[str]:
-    """What happened, unless the heading says it; without codes and numbers, so that of a refusal
-    there are only the service's own words.
+    """Return what happened, unless the heading says it. If that has codes and numbers, return only
+    the service's own words.
     """
     label = "What happened"
     words = error.what
     if _is_only_cancelled(error):
-        return []  # the heading says it, and the signal stands beside the failure's code
+        # The heading says it, and the signal stands beside the failure's code.
+        return []
     if _TECHNICAL.search(error.what):
         label = "Google says"
         words = _message(error)
@@ -278,12 +284,12 @@ def _paragraph(label: str, words: str, escaper: Escaper) -> str:
 
 
 def _pages_in(words: str) -> list[str]:
-    """The pages of the Play Console that are named in a text."""
+    """Return the pages of the Play Console that are named in a text."""
     return [name for name in _PAGES if name in words]
 
 
 def _links_to(pages: Iterable[str]) -> list[str]:
-    """A link to each of these pages of the Play Console, once."""
+    """Return a link to each of these pages of the Play Console, once."""
     links = []
     for name in dict.fromkeys(pages):
         label = f"{name} in the Play Console"

@@ -34,15 +34,15 @@ def committed_images(
     commit: str,
     workspace: Path,
 ) -> dict[str, str]:
-    """Return the addresses of those images of the listing that are in the commit as they are here,
-    by their paths. `raw_url` is the address below which the commit's files are served.
+    """Return the addresses, by their paths, of those images of the listing that are in the commit
+    as they are here. `raw_url` is the address below which the commit's files are served.
 
-    None has one unless the workspace is a checkout of this commit: GitHub would show another image,
-    or nothing.
+    No image has an address unless the workspace is a checkout of this commit: GitHub would show
+    another image, or none.
     """
     paths: set[str] = set()
-    for one in facts:
-        for image in one.images:
+    for release in facts:
+        for image in release.images:
             paths.update(image.added)
     if not (paths and raw_url and commit):
         return {}
@@ -80,7 +80,7 @@ def _blob(content: bytes) -> bytes:
 
 
 def _checked_out(git: Path) -> str:
-    """Return the commit that is checked out; empty where it is not found."""
+    """Return the commit that is checked out; "" if it is not found."""
     head = _read(git / "HEAD", MAX_REFS).decode("ascii").strip()
     branch = _BRANCH.fullmatch(head)
     if branch is None:
@@ -102,8 +102,8 @@ def _checked_out(git: Path) -> str:
 def _committed_blobs(index: bytes) -> dict[str, bytes]:
     """Return the digests of the files in the commit, by their paths.
 
-    The index has what is staged, too. Its extension TREE has the folders in which nothing was
-    staged since the checkout; the files of others are left out.
+    The index has what is staged, too. Its extension TREE names the folders in which nothing was
+    staged since the checkout; the files of other folders are left out.
 
     Raises ValueError or struct.error for an index in another format.
     """
@@ -131,8 +131,8 @@ def _committed_blobs(index: bytes) -> dict[str, bytes]:
 
 
 def _unchanged_folders(index: bytes, at: int) -> set[str]:
-    """Return the folders that the index has as the commit has them; `.` is the topmost one. The
-    extensions begin `at` this byte.
+    """Return the folders that are the same in the index and in the commit; `.` is the topmost one.
+    The extensions begin at the byte `at`.
     """
     while at < len(index) - _DIGEST:
         signature, size = _EXTENSION.unpack_from(index, at)
@@ -151,10 +151,10 @@ def _read_tree(
     parent: PurePosixPath,
     unchanged: set[str],
 ) -> int:
-    """Add a folder and those in it to what is `unchanged`, and return where the next one begins.
+    """Add a folder and those in it to `unchanged` if they are, and return where the next begins.
 
-    An entry is the folder's name, a zero, the number of its files, which is negative where
-    something in it has changed, the number of folders in it, and unless it has changed its SHA-1.
+    An entry consists of the folder's name, a zero, the number of its files, which is negative if
+    something in it has changed, the number of folders in it, and its SHA-1 unless it has changed.
     """
     name_end = index.index(b"\0", at)
     line_end = index.index(b"\n", name_end)

@@ -1,8 +1,7 @@
-"""How an upload's progress is shown: lines now and then in a log, one moving bar on a terminal,
-never both.
+"""Show an upload's progress: lines now and then in a log, or one moving bar on a terminal.
 
-Sent and stored are two numbers. Stored is what the server last said that it holds, also where that
-is less than before; sent is every byte that this run handed on, and the speed is its alone.
+Sent and stored are two numbers. Stored is what the server last said that it holds, even if that is
+less than before. Sent is every byte that this run handed on; the speed is that of sending.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from uploader.text import format_size, share
 
 # seconds after which a line is due although less than a tenth was sent
 MAX_SILENCE = 30.0
-# seconds that pass between two lines at least, however fast the upload is
+# seconds between two lines at least, however fast the upload is
 MIN_INTERVAL = 1.0
 
 
@@ -33,7 +32,7 @@ class _ProgressDisplay(UploadListener):
         self._log = log
         self._label = label
         self._upload = upload
-        # The scale stays as it was at first, also where the size of a stream becomes known.
+        # The scale stays the same, even if the size of a stream becomes known later.
         self._total = upload.size
         self._has_ended = False
 
@@ -53,24 +52,24 @@ class _ProgressDisplay(UploadListener):
             self._has_ended = True
             self._show_success()
 
-    def failed(self, error: UploaderError) -> None:  # noqa: ARG002  # which is told elsewhere
+    def failed(self, error: UploaderError) -> None:  # noqa: ARG002  # it is reported elsewhere
         """Show how much is stored where it stopped. Whatever follows is not shown."""
         if not self._has_ended:
             self._has_ended = True
             self._show_failure()
 
     def _extent(self) -> str:
-        """Return how far the upload is: what is stored, or sent as long as nothing is."""
+        """Return how far the upload is: what is stored or, as long as nothing is, what was sent."""
         upload = self._upload
         if upload.stored:
             stored = share(upload.stored, self._total)
             return f"{stored} stored{self._sent_apart()}"
-        # An upload in one request hears nothing until its end.
+        # In an upload with one request, the server confirms nothing until the end.
         sent = share(upload.position, self._total)
         return f"{sent} sent"
 
     def _sent_apart(self) -> str:
-        """Return what this run sent, where that is another number than what is stored."""
+        """Return what this run sent if that differs from what is stored, else ""."""
         if self._upload.bytes_sent == self._upload.stored:
             return ""
         sent = format_size(self._upload.bytes_sent)
@@ -134,9 +133,7 @@ class ProgressLines(_ProgressDisplay):
 
 
 class ProgressBar(_ProgressDisplay):
-    """A tqdm bar. Where the stream is no terminal after all, tqdm itself stays silent
-    (`disable=None`).
-    """
+    """A tqdm bar. If the stream is no terminal after all, tqdm shows nothing (`disable=None`)."""
 
     def __init__(
         self,
@@ -195,7 +192,7 @@ def _tqdm() -> Any:
 
 
 def speed(count: int, seconds: float) -> str:
-    """Return bytes over seconds as people read it; no time at all has no speed."""
+    """Return the speed of `count` bytes in so many seconds as people read it."""
     if seconds <= 0:
         return "speed unknown"
     return f"{format_size(count / seconds)}/s"

@@ -1,4 +1,4 @@
-"""What the summary draws of a release: who gets which version, the notes, and the store listing."""
+"""What the summary shows of a release: who gets which version, the notes, the store listing."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from uploader.services.release_facts import (
 )
 from uploader.text import plural
 
-MAX_LANGUAGES = 5  # whose notes have a fold each; more are in one fold together
+MAX_LANGUAGES = 5  # the notes of more languages are folded together once more
 MAX_PICTURES = 8  # of one place, before and after
-# How the parts of a bar are drawn, by their number; more have no bar.
+# The shades of a bar's parts, by how many parts there are; for more there is no bar.
 _SHADES = ("", "▓", "▓░", "▓▒░")
-# That of a completed version, which all users have but those of a staged or halted one.
+# The shade of a completed version beside a halted one, as it is beside a staged one.
 _SHADE_OF_OTHERS = "░"
 _HEIGHT = 40  # pixels of a thumbnail
-# Pixels that the thumbnails of a place need to stand beside one another. A column can't be given a
-# width in Markdown, so that its heading is made as wide.
+# Pixels that the thumbnails of a place need to stand beside one another. Markdown can't set the
+# width of a column, so its heading is made as wide.
 _WIDTHS = {"icon": 120, "featureGraphic": 220, "tvBanner": 200}
 _WIDTH = 260
 _SPACE = 9  # pixels of two spaces in a heading, and of a letter
@@ -49,8 +49,8 @@ _FIELDS = {
 
 
 def shares(facts: ReleaseFacts, escaper: Escaper) -> str:
-    """Which version how many users are offered, or would be, a bar for each track:
-    `▓░░░░` ▓ 42 5 % · ░ 41 95 %.
+    """Return the share of users who are offered each version, or would be, with a bar for each
+    track: `▓░░░░` ▓ 42 5 % · ░ 41 95 %.
     """
     when = ", now"
     if facts.planned:
@@ -67,17 +67,17 @@ def shares(facts: ReleaseFacts, escaper: Escaper) -> str:
 
 
 def _versions(offered: Sequence[VersionShare], escaper: Escaper) -> str:
-    """The versions of a track: one bar, then each version with its part of it; those that are
-    halted, which nobody is offered, come last.
+    """Return the versions of a track: one bar, then each version with its share. Halted versions,
+    which nobody is offered, come last.
     """
     served: list[float] = []  # the shares
     parts: list[str] = []
     halted: list[str] = []
-    for one in offered:
-        version = escaper.text(one.version)
-        if one.share:
-            served.append(one.share)
-            percent = 100 * one.share
+    for offer in offered:
+        version = escaper.text(offer.version)
+        if offer.share:
+            served.append(offer.share)
+            percent = 100 * offer.share
             parts.append(f"{version} {percent:.4g}&#160;%")
         else:
             halted.append(
@@ -96,7 +96,9 @@ def _versions(offered: Sequence[VersionShare], escaper: Escaper) -> str:
 
 
 def notes(facts: ReleaseFacts, escaper: Escaper) -> str:
-    """The release notes in full, folded by language; those that change as a comparison of words."""
+    """Return the release notes in full, folded by language. For changed notes, the words that
+    change are marked.
+    """
     folds = []
     languages = set()
     for note in facts.notes:
@@ -117,15 +119,15 @@ def notes(facts: ReleaseFacts, escaper: Escaper) -> str:
 
 
 def _lines(outside: str, escaper: Escaper) -> str:
-    """A text of several lines, each of which stays one."""
+    """Return a text of several lines with its line breaks."""
     lines = escaper.redactor.clean(outside).splitlines()
     shown = [escaper.text(line, len(line)) for line in lines]
     return "<br>\n".join(shown)
 
 
 def listing(facts: ReleaseFacts, pictures: Mapping[str, str], escaper: Escaper) -> str:
-    """The changes of the store listing: a row for each language, a column for each kind of image
-    that changes, and one for the texts. `pictures` has the addresses of committed images.
+    """Return the changes of the store listing: a row for each language, a column for each kind of
+    image that changes, and one for the texts. `pictures` has the addresses of committed images.
     """
     languages = {text.language for text in facts.texts}
     languages.update(image.language for image in facts.images)
@@ -151,14 +153,14 @@ def listing(facts: ReleaseFacts, pictures: Mapping[str, str], escaper: Escaper) 
 
 
 def _kinds(facts: ReleaseFacts) -> list[str]:
-    """The kinds of images of which some change, in the order of the Play Console."""
+    """Return the kinds of images that change, in the order of the Play Console."""
     changed = {image.kind for image in facts.images}
     return [kind for kind in IMAGE_RULES if kind in changed]
 
 
 def _texts(facts: ReleaseFacts, language: str, escaper: Escaper) -> str:
-    """The texts of one language that change, in the order of the Play Console; unknown fields come
-    last.
+    """Return the texts of one language that change, in the order of the Play Console; unknown
+    fields come last.
     """
     fields = list(_FIELDS)
 
@@ -174,7 +176,7 @@ def _texts(facts: ReleaseFacts, language: str, escaper: Escaper) -> str:
 
 
 def _heading(kind: str, pictures: Mapping[str, str]) -> str:
-    """The heading of a kind of images, as wide as its thumbnails need where there are any."""
+    """Return the heading of a kind of images, as wide as the thumbnails if there are any."""
     name = _KINDS.get(kind, kind)
     if not pictures:
         return name
@@ -185,7 +187,7 @@ def _heading(kind: str, pictures: Mapping[str, str]) -> str:
 
 
 def _text(changed: ChangedText, escaper: Escaper) -> str:
-    """One text: `+` where it is new, else which of its words change."""
+    """Return one text: marked with `+` if it is new, else with the words that change."""
     field = _FIELDS.get(changed.field, changed.field)
     if not changed.before:
         return f"+ {field}: {escaper.text(changed.after)}"
@@ -199,8 +201,8 @@ def _images(
     kind: str,
     pictures: Mapping[str, str],
 ) -> str:
-    """The images of one kind in one language: how many come, go and stay, and thumbnails of what
-    changes.
+    """Return the images of one kind in one language: how many are added, removed and kept, and
+    thumbnails of those that change.
     """
     parts = []
     for place in facts.images:
@@ -216,7 +218,7 @@ def _images(
 
 
 def _counts(place: ChangedImages) -> str:
-    """How many images of a place come, go and stay."""
+    """Return how many images of a place are added, removed, sent again and kept."""
     counts = []
     if place.added:
         counts.append(f"+{len(place.added)}")
@@ -230,7 +232,7 @@ def _counts(place: ChangedImages) -> str:
 
 
 def _before_and_after(place: ChangedImages, pictures: Mapping[str, str]) -> str:
-    """Thumbnails of the images that go, and of those that come, as far as they have addresses."""
+    """Return thumbnails of the removed and of the added images, as far as they have addresses."""
     live = [live_image(url) for url in place.replaced[:MAX_PICTURES]]
     before = _thumbnails(live, "before")
     added = [pictures.get(path, "") for path in place.added[:MAX_PICTURES]]

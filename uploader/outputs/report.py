@@ -12,7 +12,8 @@ from uploader.inputs.provenance import Provenance
 from uploader.results import FileResult
 from uploader.services.base import Heading, Section
 
-# A release names its owner here; a checkout does not know it, and its page has no address.
+# In a release of this program the owner is filled in. In a checkout the owner is unknown, so the
+# page has no address.
 _REPOSITORY = "https://github.com/OWNER/google-release-uploader"
 TROUBLESHOOTING = ""
 if "/owner/" not in _REPOSITORY.lower():
@@ -24,13 +25,13 @@ class Report:
     """What the page is made of. A dry run or a rehearsal that failed keeps its `outcome` and has an
     `error`.
 
-    `apps` are the packages of the apps that the run is about, and `app_title` is the name of the
-    only one in Google Play, where it is known.
+    `apps` are the packages of the apps that the run is about. If there is only one, `app_title` is
+    its name in Google Play, "" if unknown.
 
-    `heading` is what became of a release, and `fate` what did not happen where the run failed:
-    `Not released`. `todo` is what is left to a person. The run took `seconds`, and `waited` so many
-    of them for answers. `pictures` are the addresses of images that are in the commit, by their
-    paths.
+    `heading` is what became of a release, and `fate` what did not happen if the run failed, such as
+    `Not released`. `todo` is what a person still has to do. The run took `seconds`, and for
+    `waited` seconds of them it waited for answers. `pictures` are the addresses of images that are
+    in the commit, by their paths.
     """
 
     headline: str
@@ -45,7 +46,7 @@ class Report:
     sections: tuple[Section, ...] = ()
     warnings: tuple[str, ...] = ()
     error: UploaderError | None = None
-    # the page about failures, where its address is known
+    # the address of the page about failures, "" if unknown
     troubleshooting: str = TROUBLESHOOTING
     heading: Heading | None = None
     fate: str = ""

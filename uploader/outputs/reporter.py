@@ -1,5 +1,5 @@
-"""What every reporter has in common: plain lines, redacted, one at a time; files that are written
-or warned about.
+"""What all reporters have in common: plain redacted lines, one at a time, and files. A file that
+can't be written is a warning.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ OUTPUTS = "Outputs"
 MAX_SENTENCE = 4000
 # an input in a message, perhaps with a value
 _NAMED = re.compile(r"`([a-z]+(?:-[a-z]+)*)(?:: ([^`]+))?`")
-# What a CI system takes for a command, whichever runs this: GitHub `::name::` and `##[name]`, Azure
-# Pipelines `##vso[name]` and `##[name]`, TeamCity `##teamcity[name]`.
+# What any CI system takes for a command: GitHub `::name::` and `##[name]`, Azure Pipelines
+# `##vso[name]` and `##[name]`, TeamCity `##teamcity[name]`.
 _COMMAND = re.compile(r":(?=:)|##(?=\w*\[)")
 
 
 def neutral(text: str) -> str:
-    """The same text, broken up by a blank wherever a CI system could find a command in it."""
+    """Return the text with a blank inserted wherever a CI system could find a command in it."""
     return _COMMAND.sub(r"\g<0> ", text)
 
 
@@ -44,7 +44,7 @@ def neutral(text: str) -> str:
 class LogReporter:
     """Writes plain lines, from any thread; a subclass adds what its platform understands.
 
-    `now` is the time of day in seconds since 1970; `names` say how inputs are called here.
+    `_now` returns the time in seconds since 1970. `names` are those of `Inputs`.
     """
 
     platform: Platform
@@ -53,17 +53,17 @@ class LogReporter:
     _out: TextIO
     _err: TextIO
     _now: Callable[[], float]
-    # A warning that is said while a bar is moved comes from the same thread.
+    # Reentrant: a warning that is logged while a bar is moved comes from the same thread.
     _lock: threading.RLock = field(default_factory=threading.RLock, init=False)
 
     _assign = "="  # between the name of an input and its value, as people write it here
 
     def info(self, text: str) -> None:
-        """Log `text`; lines after its first are indented, so that none can pose as another."""
+        """Log `text`; lines after the first are indented, so that none passes for another entry."""
         self._say(self._indented(text))
 
     def change(self, line: str) -> None:
-        """Log a line of a plan, in the colour of its sign where the platform has colours."""
+        """Log a line of a plan, in the colour of its sign if the platform has colours."""
         text = self._indented(line)
         sign = text.lstrip()[:2].rstrip(" ")
         if sign in CHANGES:
@@ -71,14 +71,14 @@ class LogReporter:
         self._say(text)
 
     def result(self, text: str, *, is_done: bool = True) -> None:
-        """Log how a run that went well ended, as its last line. One after which a release is held,
-        or waits for a person, is not `is_done`.
+        """Log the result of a run that did not fail, as its last line. `is_done` is false if a
+        release is held or waits for a person.
         """
         style = RESULT if is_done else YELLOW
         self._say(self._painted(self._indented(text), style, self._out))
 
     def debug(self, text: str) -> None:
-        """Log `text` where debug output is on (`RUNNER_DEBUG=1` and its kin)."""
+        """Log `text` if debug output is on (`RUNNER_DEBUG=1`, GitLab's `CI_DEBUG_TRACE=true`)."""
         if self.platform.debug:
             self._say(f"debug: {self._indented(text)}")
 
@@ -100,7 +100,7 @@ class LogReporter:
 
     @contextlib.contextmanager
     def group(self, title: str, *, folded: bool = True) -> Iterator[None]:
-        """Hold together what is said inside, under a title; `folded` where the platform can. Groups
+        """Group what is logged inside under a title; `folded` if the platform can do that. Groups
         don't nest.
         """
         opening, closing = self._frame(self._short(title), folded=folded)
@@ -111,25 +111,25 @@ class LogReporter:
             self._write(closing, self._out)
 
     def mask(self, secret: str) -> None:
-        """Never show `secret` from now on, in any of the forms in which it may turn up."""
+        """Never show `secret` from now on, in any of the forms in which it can appear."""
         self.redactor.add(secret)
 
     def redact_session(self, uri: str, endpoint: str) -> None:
-        """Never show what `uri` holds beyond `endpoint`; unlike a credential it is not named to the
+        """Never show what follows `endpoint` in `uri`. Unlike a credential, it is not named to the
         CI system.
         """
         self.redactor.add_session(uri, endpoint)
 
     def show_progress(self, upload: UploadProgress) -> UploadListener:
-        """Show how far an upload is from now on, whenever what is returned hears of it."""
+        """Return a listener that shows how far an upload is."""
         label = self.redactor.one_line(upload.name, 200)
         return ProgressLines(self.info, label, upload)
 
     def write_outputs(self, outputs: Mapping[str, str]) -> bool:
-        """Hand the output values to whoever comes next: `name=value` lines, and a dotenv file where
-        one is named.
+        """Hand the outputs to the next step or job: `name=value` lines, and a dotenv file if the
+        platform has one.
 
-        False where that file can't be written; the warning says why.
+        Return False if that file can't be written; a warning says why.
         """
         self._list_outputs(outputs)
         path = self.platform.dotenv_file
@@ -152,24 +152,24 @@ class LogReporter:
                 self._say(f"{name}={self.redactor.one_line(value)}")
 
     def write_summary(self, page: Callable[[], str]) -> None:
-        """Show the page that `page` makes, where the platform has a place for one; here is none,
-        and none is made.
+        """Show the page that `page` makes, if the platform has a place for it. By default there is
+        none, and `page` is not called.
         """
 
     def write_results(self, path: Path, results: Iterable[FileResult]) -> bool:
-        """Write `uploader-results.json`, or warn where that is not possible: whether it is
-        there.
+        """Write `uploader-results.json`, or warn if that is not possible. Return whether it was
+        written.
         """
         text = results_json(results, self.redactor)
         workspace = self.platform.workspace
         if self.written(path.name, lambda: write_whole(path, text, workspace)):
             return True
         if path.is_file() and not path.is_symlink():
-            self.warning(f"The {path.name} that is there is of an earlier run.")
+            self.warning(f"The {path.name} that is there is from an earlier run.")
         return False
 
     def written(self, what: str, write: Callable[[], None]) -> bool:
-        """Do `write`; where the system refuses, warn in one line. Whether it was done."""
+        """Call `write`, and warn in one line if it raises OSError. Return whether it succeeded."""
         try:
             write()
         except OSError as refusal:
@@ -181,13 +181,11 @@ class LogReporter:
         return True
 
     def _frame(self, title: str, *, folded: bool) -> tuple[str, str]:  # noqa: ARG002  # none folds
-        """The lines before and behind a group: a title, and an empty line."""
+        """Return the lines before and after a group: a title, and an empty line."""
         return self._painted(neutral(title), BOLD, self._out), ""
 
     def _painted(self, text: str, style: str, stream: TextIO) -> str:
-        """The text in a style (ECMA-48, SGR) on a terminal and in GitLab's log; any other log stays
-        plain.
-        """
+        """Return the text in a style (ECMA-48, SGR) if the stream is a terminal or GitLab's log."""
         if not self.platform.color:
             return text
         has_styles = self.platform.kind == "gitlab"
@@ -198,36 +196,36 @@ class LogReporter:
         return f"\x1b[{style}m{text}\x1b[0m"
 
     def _indented(self, text: str) -> str:
-        """The clean text, whose lines after the first are indented."""
+        """Return the clean text, whose lines after the first are indented."""
         shown = self.redactor.clean(self._renamed(text))
         return shown.rstrip("\n").replace("\n", "\n  ")
 
     def _renamed(self, text: str) -> str:
-        """The text with every input in backticks under its name here: `UPLOADER_STATUS=draft` for
-        `status: draft`.
+        """Return the text with every input in backticks under its name here, such as
+        `UPLOADER_STATUS=draft` for `status: draft`.
         """
         if not self.names:
             return text
         return _NAMED.sub(self._name_here, text)
 
-    def _name_here(self, found: re.Match[str]) -> str:
-        """An input in backticks, perhaps with a value, under its name here."""
-        name = self.names.get(found[1])
+    def _name_here(self, match: re.Match[str]) -> str:
+        """Return an input in backticks, perhaps with a value, under its name here."""
+        name = self.names.get(match[1])
         if name is None:
-            return found[0]
-        if found[2]:
-            return f"`{name}{self._assign}{found[2]}`"
+            return match[0]
+        if match[2]:
+            return f"`{name}{self._assign}{match[2]}`"
         return f"`{name}`"
 
     def _short(self, text: str, limit: int = MAX_SENTENCE) -> str:
-        """One clean line of at most `limit` characters, an ellipsis for what is cut."""
+        """Return one clean line of at most `limit` characters; an ellipsis replaces what is cut."""
         line = self.redactor.one_line(self._renamed(text))
         if len(line) <= limit:
             return line
         return line[: limit - 1] + "…"
 
     def _text_of(self, error: UploaderError) -> str:
-        """The error on one line, and below it each of its details on a line of its own."""
+        """Return the error on one line, and below it each of its details on a line of its own."""
         advice = []
         left = MAX_SENTENCE
         for text in (error.cause, error.hint):
@@ -235,7 +233,7 @@ class LogReporter:
                 short = self._short(sentence(text), MAX_SENTENCE // 4)
                 advice.append(short)
                 left -= len(short) + 1
-        # What happened is cut where the whole would be too long: the hint must be readable.
+        # If the whole would be too long, what happened is cut: the hint must be readable.
         what = self._short(sentence(error.what), left)
         first_line = " ".join([what, *advice])
         return "\n".join([first_line, *self._details(error)])
@@ -244,16 +242,14 @@ class LogReporter:
         return [f"- {self._short(detail)}" for detail in error.details]
 
     def _say(self, text: str, stream: TextIO | None = None) -> None:
-        """Write whole lines in which no CI system finds a command: the one way of outside text into
-        the log.
-        """
+        """Write whole lines, changed so that no CI system finds a command in them."""
         if stream is None:
             stream = self._out
         self._write(neutral(text), stream)
 
     def _write(self, text: str, stream: TextIO) -> None:
-        """Write lines as they are; what the stream's encoding lacks is escaped, a stream that fails
-        is given up.
+        """Write lines as they are, except that characters which the stream's encoding lacks are
+        escaped. Errors of the stream are ignored.
         """
         with self._lock, contextlib.suppress(OSError):
             self._put(writable(text, stream) + "\n", stream)
@@ -264,7 +260,7 @@ class LogReporter:
 
 
 def writable(text: str, stream: TextIO) -> str:
-    """The text with what the stream's encoding lacks escaped."""
+    """Return the text; characters that the stream's encoding lacks are escaped."""
     encoding = stream.encoding or "utf-8"  # a StringIO has None
     encoded = text.encode(encoding, "backslashreplace")
     return encoded.decode(encoding)

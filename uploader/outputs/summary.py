@@ -1,9 +1,9 @@
-"""Renders the page that a run leaves in the CI system: what was sent where, how long it took, and
+"""Render the page that a run leaves in the CI system: what was sent where, how long it took, and
 what came of it.
 
 Pure: a report goes in, GitHub's Markdown comes out, never more than the platform takes. Failures
-stand first, so that what is left out of a long page is what went well. Text from outside stays
-text, as `markdown` and `charts` see to.
+come first, so that what is left out of a long page is what went well. `markdown` and `charts`
+ensure that text from outside stays text.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ MAX_BULLETS = 50
 SHORTEST_SHOWN = 0.05
 # outputs that the page's own tables show better
 IN_TABLES = ("plan", "status", "apps")
-# What outputs are where nothing out of the ordinary happened, or no file was sent.
+# The values of outputs if nothing unusual happened, or no file was sent. They are not shown.
 USUAL = {
     "bytes-uploaded": ("0",),
     "bytes-resent": ("0",),
@@ -48,7 +48,7 @@ USUAL = {
     "resumed": ("false",),
     "rehearsal": ("false",),
 }
-# Outputs of one thing, by those that have all of its kind.
+# The output with one value, by the output that lists all. A list of only that value is not shown.
 OF_ONE = {
     "ids": "id",
     "version-codes": "version-code",
@@ -61,8 +61,8 @@ OMITTED = (
 
 
 def render(report: Report, redactor: Redactor, limit: int = LIMIT) -> str:
-    """The page as GitHub's Markdown, at most `limit` bytes; blocks that don't fit are left out,
-    which the page says.
+    """Return the page as GitHub's Markdown, at most `limit` bytes. Blocks that don't fit are left
+    out, and the page says so.
     """
     page = _Page(report, Escaper(redactor), limit)
     text = page.head()
@@ -88,11 +88,11 @@ class _Page:
         self._report = report
         self._escaper = escaper
         self._limit = limit
-        # stable: else in the order of `files`
+        # Failed files come first; otherwise the order is that of `files`.
         self._files = sorted(report.files, key=lambda file: not file.error)
 
     def head(self) -> str:
-        """What became of the run, and which run it was."""
+        """Return what became of the run, and which run it was."""
         report = self._report
         escaper = self._escaper
         lines = [opening(report, escaper), subject(report, escaper)]
@@ -102,7 +102,7 @@ class _Page:
         return "\n\n".join(lines)
 
     def _run(self) -> str:
-        """The commit that the run was about, who started it, and how long it took."""
+        """Return the commit that the run was about, who started it, and how long it took."""
         report = self._report
         escaper = self._escaper
         origin = report.provenance
@@ -126,7 +126,7 @@ class _Page:
         return capitalised(" · ".join(parts))
 
     def blocks(self) -> Iterator[str]:
-        """Everything below the head; what is more important comes first. A block may be empty."""
+        """Yield the blocks below the head, the most important first. A block can be empty."""
         report = self._report
         yield from advice(report, self._escaper)
         if report.error:
@@ -134,8 +134,8 @@ class _Page:
         links = [self._escaper.link(label, url) for label, url in report.links]
         yield " · ".join(links)
         facts = [section.facts for section in report.sections if section.facts]
-        # Of several apps the table of them has it. Shares that a failed run only planned would be
-        # taken for what users have, or for how much of a file was sent.
+        # For several apps, the table of apps has the shares. Shares that a failed run only planned
+        # would be mistaken for what users have, or for how much of a file was sent.
         if len(facts) == 1 and not (report.outcome == "failed" and facts[0].planned):
             yield shares(facts[0], self._escaper)
         yield self._sent()
@@ -147,7 +147,7 @@ class _Page:
         yield self._digests()
 
     def _timeline(self) -> str:
-        """When which bytes travelled; folded where every file arrived."""
+        """Return the timeline of the uploads; folded if every file arrived."""
         files = self._report.files
         chart = timeline(files, self._escaper.redactor)
         if not chart:
@@ -157,7 +157,7 @@ class _Page:
         return details("Timeline", chart)
 
     def _outputs(self) -> str:
-        """The outputs that say something, folded."""
+        """Return the outputs that are unusual and not on the page yet, folded."""
         escaper = self._escaper
         outputs = self._report.outputs
         rows = []
@@ -169,7 +169,7 @@ class _Page:
         return details("Outputs", table)
 
     def _digests(self) -> str:
-        """The digest of each file, folded."""
+        """Return the digest of each file, folded."""
         escaper = self._escaper
         rows = []
         for file in self._files:
@@ -180,7 +180,9 @@ class _Page:
         return details("SHA-256", table)
 
     def _sent(self) -> str:
-        """The table of what was sent; a version or an id has a column where a file has one."""
+        """Return the table of what was sent, with a column for the versions, or else the ids, if
+        any file has one.
+        """
         files = self._files_outside_listing()
         names = self._names(files)
         kind = "Version"
@@ -201,8 +203,8 @@ class _Page:
         return self._folded(header, rows, "files")
 
     def _files_outside_listing(self) -> list[FileResult]:
-        """The files that have a row: the listing's own table shows its images, except for one that
-        failed.
+        """Return the files for the table of files: all but the images of the listing, which has a
+        table of its own. An image that failed is included.
         """
         in_listing: set[str] = set()
         for section in self._report.sections:
@@ -213,7 +215,7 @@ class _Page:
         ]
 
     def _names(self, files: Sequence[FileResult]) -> list[str]:
-        """The paths of files; those that are long are shortened."""
+        """Return the paths of files; those that are long are shortened."""
         paths = [self._escaper.line(file.path, MAX_SENTENCE) for file in files]
         names = short_names(paths, MAX_NAME)
         for place, path in enumerate(paths):
@@ -222,7 +224,7 @@ class _Page:
         return names
 
     def _result(self, file: FileResult) -> str:
-        """What became of a file."""
+        """Return what became of a file."""
         if file.error:
             return self._failure(file)
         if file.reused:
@@ -241,7 +243,7 @@ class _Page:
         return result
 
     def _failure(self, file: FileResult) -> str:
-        """Why a file was not sent; what the top of the page says is not repeated."""
+        """Return why a file was not sent, without repeating what the top of the page says."""
         escaper = self._escaper
         if file.timeline:
             last = file.timeline[-1]
@@ -259,7 +261,7 @@ class _Page:
         return f"{mark} {escaper.text(before)} see above"
 
     def _section(self, section: Section) -> list[str]:
-        """The blocks of a section: its charts above its table, or a diff."""
+        """Return the blocks of a section: its charts above its table, or a diff."""
         if section.header:
             return [self._measurements(section)]
         title = self._escaper.text(section.title)
@@ -279,7 +281,9 @@ class _Page:
         return [details(title, body)]
 
     def _diff_lines(self, section: Section) -> list[str]:
-        """The lines of a plan, with their signs where GitHub looks for them."""
+        """Return the lines of a plan, with their signs at the beginning, where GitHub looks for
+        them.
+        """
         lines = []
         for (row,) in section.rows:
             line = self._escaper.redactor.one_line(row, MAX_SENTENCE)
@@ -287,7 +291,7 @@ class _Page:
         return lines
 
     def _measurements(self, section: Section) -> str:
-        """The charts of a section above its table; empty where the table has no row."""
+        """Return the charts of a section above its table; "" if the table has no row."""
         if not section.table:
             return ""
         blocks = [f"### {self._escaper.text(section.title)}"]
@@ -300,29 +304,29 @@ class _Page:
         return tuple(unbroken(self._escaper.text(cell)) for cell in row)
 
     def _listing(self, section: Section) -> list[str]:
-        """What becomes of the store listing."""
+        """Return the table of the changes of the store listing, and a line about its images."""
         if section.facts is None:
             return []
         table = listing(section.facts, self._report.pictures, self._escaper)
         return [table, self._listing_images(section.facts)]
 
     def _listing_images(self, facts: ReleaseFacts) -> str:
-        """How many images of the store listing were sent, were there, and were removed."""
+        """Return how many images of the store listing were sent, were there, and were removed."""
         sent = 0
-        there = 0
+        reused = 0
         for file in self._files:
             if file.error or file.path not in facts.listing_files:
                 continue
             if file.reused:
-                there += 1
+                reused += 1
             else:
                 sent += 1
         removed = sum(image.removed for image in facts.images)
         parts = []
         if sent:
             parts.append(f"{plural(sent, 'image')} sent")
-        if there:
-            parts.append(f"{there} there already")
+        if reused:
+            parts.append(f"{reused} there already")
         if removed and facts.planned:
             parts.append(f"{removed} to be removed")
         elif removed:
@@ -335,7 +339,7 @@ class _Page:
         rows: Sequence[tuple[str, ...]],
         what: str,
     ) -> str:
-        """A table whose first rows are seen at once, and the others after a click."""
+        """Return a table whose first rows are visible; the others are folded."""
         table = self._table(header, rows[:MAX_ROWS], what)
         more_rows = rows[MAX_ROWS:]
         if not more_rows:
@@ -351,8 +355,8 @@ class _Page:
         what: str,
         earlier: int = 0,
     ) -> str:
-        """Whole rows, at most a quarter of the page; says how many are missing. Empty without
-        rows.
+        """Return a table of at most a quarter of the page; "" without rows. If rows are left out, a
+        line below it says so. `earlier` is how many rows are in a table above it.
         """
         if not rows:
             return ""
@@ -371,7 +375,7 @@ class _Page:
         return "\n".join(lines)
 
     def _bullets(self, texts: Sequence[str], mark: str) -> str:
-        """A list of sentences, each behind a mark."""
+        """Return a list of sentences, each after a mark."""
         lines = []
         for words in texts[:MAX_BULLETS]:
             shown = self._escaper.text(words, MAX_SENTENCE)
@@ -383,7 +387,7 @@ class _Page:
 
 
 def _says_something(name: str, outputs: Mapping[str, str]) -> bool:
-    """Whether an output has a value that is not the usual one, nor on the page already."""
+    """Return whether an output has a value that is neither usual nor on the page already."""
     value = outputs[name]
     if not value or name in IN_TABLES or value in USUAL.get(name, ()):
         return False

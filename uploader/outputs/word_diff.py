@@ -1,4 +1,4 @@
-"""Shows which words of a text have changed, in GitHub's Markdown."""
+"""Show which words of a text have changed, in GitHub's Markdown."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from difflib import SequenceMatcher
 
 from uploader.outputs.markdown import MAX_PROSE, Escaper, text
 
-# that are compared; comparing takes time that grows with the square of it
+# words up to which texts are compared word by word, which takes quadratic time
 MAX_WORDS = 1500
 MAX_SAME = 80  # characters of a stretch without a change
 _BREAK = re.compile(r"[^\S\n]*\n\s*")
@@ -38,7 +38,7 @@ def word_diff(before: str, after: str, escaper: Escaper) -> str:
 
 
 def _length_of_common_start(old: Sequence[str], new: Sequence[str]) -> int:
-    """Return with how many of the same words two texts begin."""
+    """Return how many words at the beginning of two texts are the same."""
     length = 0
     for old_word, new_word in zip(old, new, strict=False):
         if old_word != new_word:
@@ -76,7 +76,7 @@ def _replaced(old: Sequence[str], new: Sequence[str]) -> list[str]:
 
 
 def _tokens(outside: str, escaper: Escaper) -> list[str]:
-    """Return the words of a text from outside, once nothing secret is in it."""
+    """Return the words of a text from outside, with its secrets masked."""
     in_one_line = _BREAK.sub(" ↵ ", outside)
     return _TOKEN.findall(escaper.line(in_one_line, MAX_PROSE))
 
@@ -84,8 +84,8 @@ def _tokens(outside: str, escaper: Escaper) -> list[str]:
 def _same(
     words: Sequence[str], *, is_first: bool = False, is_last: bool = False
 ) -> str:
-    """Return a stretch that is the same, without its middle where it is long; of the first and the
-    last one what is beside a change.
+    """Return an unchanged stretch, without its middle if it is long. Of the first and the last
+    stretch, the end that is next to a change is kept.
     """
     stretch = "".join(words)
     return text(_shortened(stretch, is_first=is_first, is_last=is_last))
