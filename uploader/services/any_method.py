@@ -29,8 +29,8 @@ from uploader.services.catalogue import Method, Values
 from uploader.text import nested_deeply
 
 _STORAGE = "storage.objects.insert"
-# Methods that can be called with metadata and no file: in it Gmail's take a whole mail or the id of
-# a draft, and Play's the resource of an image.
+# Methods that can be called with metadata and no file. The metadata has a whole mail or the id of a
+# draft for Gmail, and the resource of an image for Play.
 _ALONE = ("gmail.", "androidpublisher.edits.images.")
 # Preconditions that name the state of the object before the request. They fail if the request is
 # repeated after a success, so a repeat does no harm. The object then shows whether the first
@@ -87,7 +87,8 @@ def prepare(inputs: CommonInputs, files: Artifacts, given: MethodInputs) -> Prep
         _upload(method, values, metadata, name_field, file, media_type)
         for file in files
     ]
-    if _replaces(method):  # any other method makes a new thing of each file
+    # Any other method makes a new resource of each file.
+    if _replaces(method):
         _check_places(uploads, problems)
     prepared = batch.prepared(
         inputs,

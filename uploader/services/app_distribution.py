@@ -1,9 +1,9 @@
-"""Sends a build to Firebase App Distribution, and distributes it to testers.
+"""Send a build to Firebase App Distribution, and distribute it to testers.
 
-The upload answers with an operation, whose response has the release and what the upload did: made
-it, updated it, or found the same binary there. Then the release gets its notes, and goes to testers
-and groups. Sources: the discovery document firebaseappdistribution.v1 and
-firebase.google.com/docs/reference/app-distribution/rest.
+The response to the upload is an operation, whose own response has the release and says what the
+upload did: it created the release, updated it, or found the same binary there. Then the release
+gets its notes, and goes to testers and groups. Sources: the discovery document
+firebaseappdistribution.v1 and firebase.google.com/docs/reference/app-distribution/rest.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ from uploader.services.catalogue import expand
 from uploader.text import plural
 
 ROOT = "https://firebaseappdistribution.googleapis.com"
-# testers and groups of one request, as the discovery document says
+# testers and groups in one request, according to the discovery document
 MAX_RECIPIENTS = 999
 MEDIA_TYPE = "application/octet-stream"
 _METHOD = "firebaseappdistribution.media.upload"
 _APP = r"projects/[^/]+/apps/[^/]+"
 _ACCEPTED_PARAMS = "`project: …`, or `app: projects/…/apps/…`"
-_LANGUAGE = "en-US"  # of which the notes are taken where there are several
+_LANGUAGE = "en-US"  # the language of the notes to use if there are several
 _RESULTS = {
     "RELEASE_CREATED": "created",
     "RELEASE_UPDATED": "updated",
@@ -64,7 +64,7 @@ class Recipients:
         return bool(self.testers or self.groups)
 
     def __str__(self) -> str:
-        """Who they are, for people."""
+        """Return who they are, for people."""
         parts = []
         if self.testers:
             parts.append(
@@ -87,7 +87,7 @@ class Recipients:
         return " and ".join(parts)
 
     def as_json(self) -> dict[str, list[str]]:
-        """The body of the request."""
+        """Return the body of the request."""
         return {"testerEmails": list(self.testers), "groupAliases": list(self.groups)}
 
 
@@ -109,18 +109,20 @@ class Distribution:
 
 @dataclass(frozen=True)
 class Release:
-    """A release as the service tells of it."""
+    """A release as the service describes it: its resource name, what the upload did to it ("" if
+    the service does not say), and its members.
+    """
 
     name: str
     result: str
     facts: Mapping[str, Any]
 
     def fact(self, name: str) -> str:
-        """A member that is text; empty where it is none."""
+        """Return a member if it is text, else ""."""
         return identifier(self.facts, (name,))
 
     def address(self, name: str) -> str:
-        """A member that is the address of a page; empty where it is none."""
+        """Return a member if it is the address of a page, else ""."""
         text = self.fact(name)
         if not text.startswith("https://"):
             return ""
@@ -128,7 +130,7 @@ class Release:
 
     @property
     def outputs(self) -> dict[str, str]:
-        """The output values of the target, as far as the service tells them."""
+        """The output values of the target, as far as the service states them."""
         values = {
             "release-result": self.result,
             "testing-url": self.address("testingUri"),
@@ -139,7 +141,7 @@ class Release:
 
     @property
     def version(self) -> str:
-        """The version that people know it by."""
+        """The version as people know it, such as `1.2.0 (42)`."""
         return f"{self.fact('displayVersion')} ({self.fact('buildVersion')})".lstrip()
 
     @property
@@ -152,9 +154,7 @@ class Release:
 def prepare(
     inputs: AppDistributionInputs, files: Artifacts, workspace: Workspace
 ) -> Prepared:
-    """Check that there is one build, an app, and what may stand for notes and recipients. Raises
-    InputError with every problem.
-    """
+    """Check the build, app, notes and recipients. Raises InputError with every problem."""
     problems = Problems()
     app = problems.collect(lambda: _app(inputs)) or ""
     recipients = Recipients(inputs.testers, inputs.tester_groups)
@@ -183,13 +183,13 @@ def prepare(
 
 
 def _as_plan(line: str) -> str:
-    """Return what a step would do: `Would upload …` of `Upload …`."""
+    """Return what a step would do: `Would upload …` for `Upload …`."""
     first_letter = line[:1].lower()
     return f"Would {first_letter}{line[1:]}"
 
 
 def _steps(job: Distribution) -> list[str]:
-    """Return what comes after the upload, for the plan."""
+    """Return the steps after the upload, for the plan."""
     steps = []
     if job.notes:
         length = plural(len(job.notes), "character")
@@ -221,7 +221,7 @@ def _app(inputs: AppDistributionInputs) -> str:
 def _named_app(params: Mapping[str, Any], app_id: str) -> str:
     """Return the resource name that `params` give as 'app'.
 
-    Raises InputError when it is none, or when `app_id` or 'project' name another app.
+    Raises InputError if it is not one, or if `app_id` or 'project' names another app.
     """
     app = params["app"]
     if not isinstance(app, str) or catalogue.objection("{+app}", "app", app):
@@ -270,7 +270,7 @@ def _notes(
     workspace: Workspace,
     problems: Problems,
 ) -> str:
-    """Return the release notes, which are one text; empty where none are given."""
+    """Return the release notes, which are one text; "" if none are given."""
     text = inputs.whats_new
     directory = inputs.whats_new_directory
     for name, value in (("whats-new", text), ("whats-new-directory", directory)):
@@ -313,7 +313,7 @@ def _notes_of_one_language(
 ) -> str:
     """Return the one text among the notes of the input `name`: the English one, or the only one.
 
-    It is empty where there is none; several languages without English are a problem.
+    Return "" if there is none. Notes in several languages without English are a problem.
     """
     if notes.get(_LANGUAGE):
         return notes[_LANGUAGE]
@@ -383,8 +383,8 @@ def _outcome(job: Distribution, release: Release) -> Outcome:
 
 
 def _release(response: Mapping[str, Any], app: str) -> Release:
-    """Read the response of the upload's operation. Raises ProtocolError for one without a release
-    of the app.
+    """Read the response of the upload's operation. Raises ProtocolError if it has no release of the
+    app.
     """
     facts = response.get("release")
     if not isinstance(facts, Mapping):
@@ -417,9 +417,9 @@ def _notes_call(release: Release, notes: str) -> Call:
 
 
 def _send_to_recipients(job: Distribution, release: Release, context: Context) -> None:
-    """Distribute the release, once in a job: a run that goes on after a kill does not do it again.
+    """Distribute the release. A run that continues after a kill does not do it again.
 
-    A lost answer is asked for again. Testers have access once, however often they are given it.
+    If the response is lost, the request is repeated: that gives nobody access twice.
     """
     if not job.recipients:
         return
@@ -447,13 +447,13 @@ def _send_to_recipients(job: Distribution, release: Release, context: Context) -
 
 
 def _refused(refused: ApiError, job: Distribution, context: Context) -> UploaderError:
-    """Return the error for recipients that the service does not take. Where the service names none,
-    it is asked which of the groups do not exist.
+    """Return the error for recipients that the service does not accept. If the refusal names none
+    of them, the service is asked which of the groups do not exist.
     """
     if refused.status not in (400, 404):
         return refused
-    testers = _named(job.recipients.testers, refused.message)
-    groups = _named(job.recipients.groups, refused.message)
+    testers = _recipients_in(job.recipients.testers, refused.message)
+    groups = _recipients_in(job.recipients.groups, refused.message)
     if not testers and not groups:
         groups = [
             alias for alias in job.recipients.groups if _is_missing(alias, job, context)
@@ -475,7 +475,7 @@ def _refused(refused: ApiError, job: Distribution, context: Context) -> Uploader
     )
 
 
-def _named(recipients: tuple[str, ...], message: str) -> list[str]:
+def _recipients_in(recipients: tuple[str, ...], message: str) -> list[str]:
     """Return the testers or groups that a message names."""
     return [
         recipient
@@ -485,7 +485,7 @@ def _named(recipients: tuple[str, ...], message: str) -> list[str]:
 
 
 def _is_missing(alias: str, job: Distribution, context: Context) -> bool:
-    """Whether the project surely has no group of this alias."""
+    """Return whether the project surely has no group with this alias."""
     path = expand(
         "/v1/{+project}/groups/{alias}", {"project": job.project, "alias": alias}
     )
@@ -506,9 +506,9 @@ def _gone_or_refused(
     release: Release,
     context: Context,
 ) -> UploaderError:
-    """Return the error for a release that an earlier run uploaded, and that may be gone since.
+    """Return the error for a release that an earlier run uploaded and that may be gone by now.
 
-    Where it is, the upload is forgotten, so that the next run sends the file again.
+    If it is gone, the upload is forgotten, so that the next run sends the file again.
     """
     path = expand("/v1/{+name}", {"name": release.name})
     try:

@@ -236,8 +236,7 @@ def _send(
     answered = context.upload_all(uploads)
     results = operations.settle(uploads, answered, wait_deadline, context)
     values = outputs(results)
-    given = {name: value for name, value in values.items() if value}
-    context.publish(given)
+    context.publish({name: value for name, value in values.items() if value})
     for result in results:
         address = address_of(target, result)
         if address:

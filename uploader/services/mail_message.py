@@ -4,8 +4,8 @@ given and goes out as it is.
 No input can add a header to either. The standard library's e-mail package decodes what looks like
 an RFC 2047 encoded word, and a line break may come out; so control characters are looked for after
 decoding. A composed message is a function of its content and its identity alone, so that a run that
-continues an unfinished upload makes the same bytes again. Of a given message only its own headers
-are looked at; its parts go out as they are.
+continues an unfinished upload makes the same bytes again. In a given message only the headers of
+the message itself are checked; its parts go out as they are.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ _UNREADABLE = (
     MessageError,
 )
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-# RFC 5322, section 3.6: these stand at most once in a message.
+# RFC 5322, section 3.6: a message has each of these at most once.
 _ONCE = (
     "from",
     "sender",
@@ -78,13 +78,8 @@ _ONCE = (
     "subject",
     "content-type",
 )
-_MAIL_HEADERS = {
-    "from",
-    "to",
-    "cc",
-    "bcc",
-    "subject",
-}  # a mail has at least one of these
+# a mail has at least one of these
+_MAIL_HEADERS = {"from", "to", "cc", "bcc", "subject"}
 _RECIPIENTS = ("To", "Cc", "Bcc")
 # bytes; Gmail's own limit, support.google.com/a/answer/14016360
 _MAX_HEADERS = 512 * 1024
@@ -489,7 +484,7 @@ def _set_content(
     html: str,
     attachments: Iterable[Attachment],
 ) -> None:
-    """Write the text, the HTML or both as alternatives, and behind them the attachments."""
+    """Write the text, the HTML or both as alternatives, and after them the attachments."""
     if html and not text:
         message.set_content(html, subtype="html")
     else:

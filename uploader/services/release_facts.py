@@ -1,4 +1,4 @@
-"""Hold what a release changes, for the drawings of the job summary beside the lines of its plan."""
+"""Hold what a release changes, for the parts of the job summary beside the lines of its plan."""
 
 from __future__ import annotations
 
