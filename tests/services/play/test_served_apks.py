@@ -280,7 +280,7 @@ def test_a_refused_download_ends_the_others(served: Served) -> None:
     ("alter", "said"),
     [
         (gzip.compress, "is compressed with gzip"),
-        (lambda data: data + bytes(500), "goes on behind the end of the APK"),
+        (lambda data: data + bytes(500), "continues after the end of the APK"),
         (lambda data: data[:-10], "does not end as an APK does"),
         (lambda data: data[:-30], "does not end as an APK does"),
         (lambda data: b"<html>" + data, "is no APK"),

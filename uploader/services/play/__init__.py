@@ -1,5 +1,5 @@
-"""Google Play: files, release notes, images become one release on its tracks, whole or not at
-all.
+"""Google Play: files, release notes and images become one release on its tracks, completely or not
+at all.
 """
 
 SCOPE = "https://www.googleapis.com/auth/androidpublisher"

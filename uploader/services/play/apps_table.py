@@ -20,8 +20,8 @@ class AppState:
     """One app of several at the end of a run: its outputs, the tables that were made of it, and
     what ended its work, if anything.
 
-    `headline` says how its work came to its end, and is empty where it did not; `remarks` is what
-    has to be known besides.
+    `headline` says how its work ended, and is "" if it did not; `remarks` say what else one has to
+    know.
     """
 
     package: str
@@ -46,7 +46,7 @@ def table(apps: Sequence[AppState], *, commits: bool) -> Section:
     failed = [app.package for app in apps if _has_failed_by_itself(app)]
     rows = []
     for app in apps:
-        state = _committed(app) if commits else _tried(app)
+        state = _state_after_commit(app) if commits else _state_without_commit(app)
         review = _review(app) if commits else ""
         remarks = _remarks(app)
         if commits and failed and app.outputs.get("edit-id") and _waits(app):
@@ -56,17 +56,17 @@ def table(apps: Sequence[AppState], *, commits: bool) -> Section:
 
 
 def _has_failed_by_itself(app: AppState) -> bool:
-    """Whether the failure is about this app; a signal is about none."""
+    """Return whether the app has a failure of its own; a signal is not one."""
     return app.failure is not None and not isinstance(app.failure, Interrupted)
 
 
 def _waits(app: AppState) -> bool:
-    """Whether the app is surely not committed, for no reason of its own."""
+    """Return whether the app is surely not committed, for no reason of its own."""
     return app.failure is None and app.outputs.get("committed", "false") == "false"
 
 
 def _version(app: AppState) -> str:
-    """Return the releases of an app, or the version codes where their names are not known."""
+    """Return the releases of an app, or its version codes if the names are not known."""
     releases = [track.release for track in app.facts.tracks if track.release]
     if releases:
         return ", ".join(dict.fromkeys(releases))
@@ -74,7 +74,7 @@ def _version(app: AppState) -> str:
 
 
 def _was(app: AppState) -> str:
-    """Return what was on the tracks of an app, which are named where there are several."""
+    """Return what was on the tracks of an app, which are named if there are several."""
     tracks = app.facts.tracks
     was = []
     for track in tracks:
@@ -86,7 +86,7 @@ def _was(app: AppState) -> str:
 
 
 def _on_tracks(app: AppState) -> str:
-    """Return what is on the tracks of an app, once the change is made."""
+    """Return what is on the tracks of an app after the change."""
     places = [f"{track.after} of {track.track}" for track in app.facts.tracks]
     after = "; ".join(places)
     if app.facts.in_review:
@@ -94,7 +94,7 @@ def _on_tracks(app: AppState) -> str:
     return after
 
 
-def _tried(app: AppState) -> str:
+def _state_without_commit(app: AppState) -> str:
     """Return what an app would be, in a run that commits nothing."""
     if app.failure:
         return "❌ refused"
@@ -104,8 +104,8 @@ def _tried(app: AppState) -> str:
     return f"✅ {app.headline}"
 
 
-def _committed(app: AppState) -> str:
-    """Return what an app is, behind a sign that shows at a glance how that is."""
+def _state_after_commit(app: AppState) -> str:
+    """Return what became of an app, with a symbol before it that says so at a glance."""
     committed = app.outputs.get("committed", "false")
     if committed == "":
         return "❓ perhaps committed"
@@ -124,14 +124,14 @@ def _committed(app: AppState) -> str:
 
 
 def _remarks(app: AppState) -> str:
-    """Return why an app failed, or what has to be known besides."""
+    """Return why an app failed, or else what one has to know about it."""
     if app.failure:
         return _why(app.failure)
     return app.remarks.strip()
 
 
 def _why(failure: BaseException) -> str:
-    """Return why an app failed, in the words of the service where it has any."""
+    """Return why an app failed, in the words of the service if it gave any."""
     if isinstance(failure, ApiError) and failure.message:
         return failure.message
     if isinstance(failure, UploaderError):

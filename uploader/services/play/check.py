@@ -1,4 +1,4 @@
-"""The target `check`: report what a release to Google Play needs, and what of it is missing.
+"""The target `check`: report what a release to Google Play needs, and what is missing for it.
 
 Nothing is changed. Google has no method that lists an account's permissions for an app without the
 developer account's id (`users.list`), so each row is the answer to a request that a release makes
@@ -462,7 +462,7 @@ def _names_of_rights(job: CheckJob) -> str:
 
 def _read(job: CheckJob, edit: Edit) -> list[Row]:
     """Return the rows of the validation of an edit, and of the tracks that not every app has."""
-    rows = [_validated(edit)]
+    rows = [_validate(edit)]
     custom_tracks = _custom_tracks(job)
     if not custom_tracks:
         return rows
@@ -487,7 +487,7 @@ def _about_missing(track: str, tracks_of_app: Collection[str]) -> str:
     )
 
 
-def _validated(edit: Edit) -> Row:
+def _validate(edit: Edit) -> Row:
     """Return the row of the validation of an edit without changes. What Google Play refuses here,
     it would also refuse at the commit of a release.
     """

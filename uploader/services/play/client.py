@@ -71,8 +71,8 @@ def insert(context: Context, package: str) -> Edit:
 
 
 def uploads(package: str) -> str:
-    """Return the path of all uploads into edits of an app, of which an account has one open at
-    most.
+    """Return the path below which all uploads into edits of an app are. An account has at most one
+    open edit of an app.
     """
     return "/upload" + expand(_EDITS, {"packageName": package})
 
@@ -215,8 +215,8 @@ class Edit:
         self._change("PUT", _path("testers", track), what, body, promised=promised)
 
     def create_listing(self, language: str, texts: Mapping[str, str]) -> None:
-        """Write the store texts of a language that has none yet. A language that has some would
-        lose all others.
+        """Write the store texts of a language that has none yet. Otherwise the language would lose
+        its texts that are not given here.
         """
         body = {"language": language, **texts}
         what = f"the new {language} listing"

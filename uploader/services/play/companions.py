@@ -1,8 +1,8 @@
-"""The files that went with a version: Google Play lists no mappings, symbols or expansion files, so
-the journal does.
+"""Remember which mappings, symbols and expansion files went with a version. Google Play
+does not list them, so the journal does.
 
-Only in a folder that somebody chose, and so keeps. In any other they are sent and committed again
-with a release that is there already, to the same effect.
+That needs a state folder that lasts. Without it, a run whose release is there already sends and
+commits the files again, to the same effect.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ _MAX_REMEMBERED = 60  # files, of the newest versions
 
 
 def remember(edit: ReleaseEdit) -> None:
-    """Note what was committed with the versions of the job, by its digest or the version that it
-    refers to.
+    """Remember the files that were committed with the versions of the job, each by its digest or by
+    the version whose file it refers to.
     """
     sent = {
         purpose: digest
@@ -37,10 +37,10 @@ def remember(edit: ReleaseEdit) -> None:
 
 
 def warn_of_doubt(edit: ReleaseEdit) -> None:
-    """Say which files may be missing although the release of the job is live.
+    """Warn that files may be missing although the release of the job is live.
 
-    Somebody else may have released the same artifact, without the files that only an edit had whose
-    commit was not answered. Nothing is remembered, so that the next run sends them.
+    Somebody else may have released the same artifact. Then the files are only in the edit whose
+    commit was not answered. Nothing is remembered, so that the next run sends them again.
     """
     names: list[str] = []
     for purpose in edit.changes:
@@ -72,21 +72,21 @@ def published(
     files: list[SupplementaryFile] = []
     for file in job.supplementary:
         digest = remembered.get(file.purpose)
-        # A file is digested only where something is remembered for its version.
+        # A file is digested only if something is remembered for its version.
         if file.version_code in live and digest and digest == _digest(file, context):
             files.append(file)
     return tuple(files)
 
 
 def _digest(file: SupplementaryFile, context: Context) -> str:
-    """Return what `remember` has of a file: its SHA-256, or which other version's file is used."""
+    """Return what `remember` keeps of a file: its SHA-256, or the version whose file is used."""
     if isinstance(file.file, Artifact):
         return context.sha256(file.file)
     return f"references:{file.file}"
 
 
 def _remembered(job: ReleaseJob, context: Context) -> Mapping[str, str]:
-    """Return what earlier runs have committed, by purpose; nothing where that can't be read."""
+    """Return what earlier runs have committed, by purpose; {} if that can't be read."""
     text = context.recall(_key(job))
     if not text:
         return {}

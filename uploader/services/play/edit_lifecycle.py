@@ -8,9 +8,9 @@ What Google Play does:
 - A commit is atomic and happens once. A refused one leaves the edit open.
 - Nothing says which edit made a release live.
 
-An edit goes from CLEAN over CHANGED and COMMITTING to COMMITTED, if nothing goes wrong. Beside its
-stage it has what is known of the job's commit. That is about every commit of the job: it outlives
-the edit, which another may replace, and the run.
+An edit goes from CLEAN through CHANGED and COMMITTING to COMMITTED, if nothing goes wrong. Beside
+its stage, its state has what is known of the job's commit. That is about every commit of the job:
+it outlives the edit, which another may replace, and the run.
 
 A commit whose response is lost is looked up before it is repeated, and so is one that is answered
 with 404 or 410:
@@ -18,7 +18,7 @@ with 404 or 410:
 - The edit says that it was committed: the commit happened.
 - The edit is open: it is committed again, which can't have two effects. The lost commit may still
   arrive, so it is not known to have failed (STILL_OPEN, which is weaker than NONE). If the edit
-  is gone later, the commit is in doubt again, and until then nobody says that it did not happen.
+  is gone later, the commit is in doubt again, and until then it is not said not to have happened.
 - The edit is gone: nobody knows (UNKNOWN). A fresh edit takes its place and shows what is live. If
   the artifacts and tracks that the lost edit changed are live, the commit happened, even if a
   person has widened, completed or halted the release since, or has changed the testers or the store
@@ -170,7 +170,7 @@ Position = tuple[Stage, CommitKnowledge]
 
 @dataclass(frozen=True)
 class _Rule:
-    """What some events lead to in one stage, if one of `commits` is known of the commit before.
+    """What some events lead to in one stage, if what is known of the commit is among `commits`.
 
     `commit` is what is known of it afterwards; None if that stays the same.
     """
@@ -325,7 +325,7 @@ class EditState:
         return self.commit in (CommitKnowledge.UNKNOWN, CommitKnowledge.HAPPENED)
 
     def allows(self, event: Event) -> bool:
-        """Whether the event may come now."""
+        """Return whether the event may come now."""
         if event in NEVER_SHARED and not self.own:
             return False
         return ((self.stage, self.commit), event) in TRANSITIONS
@@ -529,7 +529,7 @@ class ReleaseEdit:
         """Set the output `committed` to false, since what these purposes change is not live.
 
         While a commit may still arrive, it is set to empty. It stays as it is if the purposes are
-        all about supplementary files: Google Play does not tell whether these are live.
+        all about supplementary files: Google Play does not show whether these are live.
         """
         if not _any_shown(purposes):
             return
@@ -913,7 +913,7 @@ def _note_closed(edit: ReleaseEdit, refused: ApiError) -> None:
 
 
 def _is_not_found(refused: ApiError) -> bool:
-    """Whether the status says that there is no such edit: 404 Not Found or 410 Gone."""
+    """Return whether the status says that there is no such edit: 404 Not Found or 410 Gone."""
     return refused.status in (404, 410)
 
 

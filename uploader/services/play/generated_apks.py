@@ -67,7 +67,7 @@ class GeneratedApk:
 
     @property
     def name(self) -> str:
-        """Its name for people, which tells it from the others of one signing key."""
+        """Its name for people, which differs from those of the other APKs of its signing key."""
         split = self.split or self.module or "base"
         names = {
             "split": f"{split}.apk of variant {self.variant}",
@@ -129,8 +129,8 @@ def await_generated_apks(
 ) -> list[SigningKey]:
     """Return all APKs of a version once Google Play has made them, after `seconds` at most.
 
-    Where two looks find none, or the only one, `check_uploaded` is to raise an error if Google Play
-    does not have the version.
+    If two looks in a row, or the only look, find no APK, `check_uploaded` is called: it is to raise
+    an error if Google Play does not have the version.
 
     No document says when the list is complete. It counts as complete if every key has the APKs with
     the app's own code, and if it also has its universal APK or the list has stayed the same for a

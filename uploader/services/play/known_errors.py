@@ -32,7 +32,7 @@ class KnownError:
     new_build: bool = False
 
 
-def _known(entry: error_table.Entry) -> KnownError:
+def _from_entry(entry: error_table.Entry) -> KnownError:
     """Return the refusal of one section of the table."""
     texts = entry.texts
     return KnownError(
@@ -47,7 +47,7 @@ def _known(entry: error_table.Entry) -> KnownError:
     )
 
 
-_KNOWN = {entry.code: _known(entry) for entry in error_table.of_source("play")}
+_KNOWN = {entry.code: _from_entry(entry) for entry in error_table.of_source("play")}
 KNOWN_ERRORS = tuple(_KNOWN.values())
 VERSION_TAKEN = _KNOWN["version-code-used"]
 EDIT_GONE = _KNOWN["edit-gone"]

@@ -1,5 +1,5 @@
-"""What a run changes on Google Play, as one value: made from what is there and what is to be there,
-before anything is.
+"""Represent what a run changes on Google Play as one value, made from what is there and what is to
+be there, before anything is changed.
 
 The log (`lines`), the summary (`section`) and the output `plan` all show this one value, so that
 they can't disagree. Texts from outside are shown by their first line and their length.
@@ -34,21 +34,20 @@ from uploader.text import first_line, plural
 OTHERS: Final = "Also in the edit, not from this run"
 # characters of the output, all of them ASCII; GitHub takes 1 MiB for all outputs together
 MAX_PLAN: Final = 128 * 1024
-# of each list in it: the first with which the whole stays below that, else none
+# entries of each list in the output: the first number with which it stays below that, else 0
 _MAX_ENTRIES: Final = (200, 50, 10, 2)
 _MAX_WIDTH: Final = 400  # characters of a line in the log
 _MAX_LINES: Final = 1000
-_CONTEXT: Final = (
-    20  # characters that are shown before the first difference of two texts
-)
+# characters that are shown before the first difference of two texts
+_CONTEXT: Final = 20
 _NEW_TRACK: Final = ", a closed track that is created"
 
 
 @dataclass(frozen=True)
 class TextChange:
-    """A text of the store listing, or a field of a release; empty where there is none.
+    """A change of a text of the store listing, or of a field of a release; "" is no text.
 
-    `language` is that of a listing or of release notes, and empty for every other field.
+    `language` is that of a listing or of release notes, and "" for every other field.
     """
 
     language: str
@@ -64,12 +63,13 @@ class TextChange:
 
     @property
     def name(self) -> str:
-        """The field, and the language where it has one."""
+        """The field, and the language if it has one."""
         return f"{self.field} {self.language}".strip()
 
     @property
     def shown(self) -> tuple[str, str]:
-        """Before and after: a text by its first line and its length, a name in quotes.
+        """Before and after as people see it: the first line and the length of a text, a name in
+        quotes.
 
         Two texts with the same beginning are shown from where they differ.
         """
@@ -111,11 +111,11 @@ def _excerpt(text: str, start: int) -> str:
 
 @dataclass(frozen=True)
 class ReleaseChange:
-    """One release of a track, as it is to be or as it was where it goes away (`-`), and the fields
-    of it that differ.
+    """One release of a track, as it is to be, or as it was if it is removed (`-`), and the fields
+    that differ.
 
-    Version codes, status and fraction are none of the `fields`. `on_track` are the releases of the
-    track on the side that `release` is of, and `was_on_track` those before the change.
+    `fields` is without version codes, status and fraction. `on_track` are the releases of the track
+    at the time that `release` shows; for a changed release, `was_on_track` are those before.
     """
 
     sign: Literal["+", "~", "-", "="]
@@ -126,7 +126,7 @@ class ReleaseChange:
     was_on_track: Releases = ()
 
     def __str__(self) -> str:
-        """`1.4.2 (42): all users, completed`, and where the release changes what it was."""
+        """Return `1.4.2 (42): all users, completed`, with what it was before if that changes."""
         reach = in_words(self.release, self.on_track)
         if self.sign == "~" and self.before:
             before = in_words(self.before, self.was_on_track)
@@ -140,7 +140,7 @@ class OtherTrack:
     """A track that the run does not touch: all that the edit holds there, and the version codes
     that are live.
 
-    `live` is None where that is not known.
+    `live` is None if that is not known.
     """
 
     track: str
@@ -148,13 +148,13 @@ class OtherTrack:
     live: frozenset[str] | None = None
 
     def is_new(self, release: Release) -> bool:
-        """Whether a release is known to have a version that is not live."""
+        """Return whether a release is known to have a version that is not live."""
         return self.live is not None and not set(release.version_codes) <= self.live
 
     @property
     def sign(self) -> str:
-        """Return `+` for a track with versions that are not live, `=` for one without any, and `?`
-        where that is not known.
+        """`+` for a track with versions that are not live, `=` for one without any, and `?` if that
+        is not known.
         """
         if self.live is None:
             return "?"
@@ -174,10 +174,10 @@ class OtherTrack:
 
 @dataclass(frozen=True)
 class ImageChange:
-    """The images of one type in one language: names of files that come, or come again for their
-    order, and counts.
+    """The images of one type in one language: the files that are added, or sent again to restore
+    the order, and counts.
 
-    `live` are the addresses at which Google serves those that go.
+    `live` are the addresses at which Google serves those that are removed.
     """
 
     language: str
@@ -211,7 +211,7 @@ class FileChange:
     """One file that goes with a version code. `there` says that Google Play has it and that it is
     not sent.
 
-    `edit` is the shared edit that has it, where it may not be live. `certificate_sha256` is that of
+    If it is only known to be in a shared edit, `edit` is its id. `certificate_sha256` is that of
     an artifact's signer, in lower-case hex. `inside` says that the bundle called `name` has it in
     itself.
     """
@@ -245,11 +245,11 @@ class FileChange:
 class Changes:
     """Everything that the commit of a job would publish.
 
-    `others` are the tracks that the edit holds beside those of the run: in a shared edit they may
-    be other jobs' work. `reach` says who does not get what the tracks are given, `not_shown` names
-    what can't be shown. `happened` says that the commit of an edit before this one has published
-    what is there. `in_edit` says that an earlier run has changed something in the edit already,
-    which is committed with the rest.
+    `others` are the tracks that the edit holds besides those of the run: in a shared edit they may
+    be other jobs' work. `reach` says who gets something else than what is released to the tracks,
+    and `not_shown` names what can't be shown. `happened` says that the commit of an earlier edit
+    has published what is there. `in_edit` says that an earlier run has changed something in the
+    edit already, which is committed with the rest.
     """
 
     job: ReleaseJob
@@ -292,8 +292,8 @@ class Changes:
 
     @property
     def reviewed(self) -> bool:
-        """Whether Google reviews any of it: what comes to internal tracks alone goes to their
-        testers at once.
+        """Whether Google reviews any of it. What is released to internal tracks alone reaches their
+        testers without a review.
         """
         if not self.tracks:
             return True
@@ -308,11 +308,11 @@ def files_of(
     published: Collection[SupplementaryFile] = (),
     edit: str = "",
 ) -> Iterator[FileChange]:
-    """The artifacts of a job, and what goes with them; `there` are the version codes that Google
-    Play has.
+    """Yield the artifacts of a job, and the files that go with them; `there` are the version codes
+    that Google Play has.
 
-    `published` are the files that were committed with them. Where the artifacts are only known to
-    be in a shared edit, `edit` names it.
+    `published` are the files that were committed with them. If the artifacts are only known to be
+    in a shared edit, `edit` is its id.
     """
     for artifact, code in zip(job.artifacts, job.codes, strict=True):
         version = int(code)
@@ -351,31 +351,34 @@ def _companion(
 
 
 def _releases(track: TrackChange, job: ReleaseJob) -> Iterator[ReleaseChange]:
-    """Each release of either side once, with the name that people are told: those that are to be
-    first. One is known by its version codes.
+    """Yield what becomes of each release that the track has before or after the change, those after
+    it first.
+
+    Two releases with the same version codes count as one. Each comes under the name that `as_told`
+    gives it.
     """
     left = list(track.before)
     after = track.after
     for release in after:
         before = find_same_versions(left, release)
         fields = tuple(_fields(before or Release(), release))
-        told = as_told(job, release)
+        shown = as_told(job, release)
         if before is None:
-            yield ReleaseChange("+", None, told, fields, after)
+            yield ReleaseChange("+", None, shown, fields, after)
             continue
         left.remove(before)
         if fields or not before.has_same_reach(release):
-            yield ReleaseChange("~", before, told, fields, after, track.before)
+            yield ReleaseChange("~", before, shown, fields, after, track.before)
         else:
-            yield ReleaseChange("=", before, told, on_track=after)
+            yield ReleaseChange("=", before, shown, on_track=after)
     for release in left:
-        told = as_told(job, release)
-        yield ReleaseChange("-", release, told, on_track=track.before)
+        shown = as_told(job, release)
+        yield ReleaseChange("-", release, shown, on_track=track.before)
 
 
 def _fields(before: Release, after: Release) -> Iterator[TextChange]:
     """Yield the fields in which two releases differ, apart from versions, status and fraction."""
-    # Google Play names a release by itself, so that one is asked for without a name means no
+    # Google Play gives a name to a release that is sent without one, so a missing name is no
     # change.
     name = after.name or before.name
     changes = [
@@ -404,11 +407,10 @@ def _fields(before: Release, after: Release) -> Iterator[TextChange]:
 
 
 def lines(changes: Changes, review: Sequence[str] | None = None) -> list[str]:
-    """Return the changes as people read them in the log: `+` comes, `~` changes, `-` goes, `=`
-    stays, `?` is unknown.
+    """Return the changes as people read them in the log: `+` is added, `~` changed, `-` removed,
+    `=` unchanged, `?` unknown.
 
-    `review` says what became of the review; until something has, it is what the commit does about
-    it.
+    `review` are the lines about the review; by default they say what the commit does about it.
     """
     if review is None:
         review = on_review(changes)
@@ -439,11 +441,11 @@ def _lines(changes: Changes, review: Sequence[str]) -> Iterator[str]:
 
 
 def _lines_of_track(track: TrackChange, job: ReleaseJob) -> Iterator[str]:
-    """Return what becomes of each release on a track, with the fields that change."""
+    """Yield what becomes of each release on a track, with the fields that change."""
     for change in _releases(track, job):
         yield f"  {change.sign} {change}"
         for field in change.fields:
-            # The name of a release that comes stands in its own line.
+            # The line of a new release has its name already.
             if (change.sign, field.field) != ("+", "name"):
                 yield f"      {field.name}: {field}"
     for sentence in track.remarks:
@@ -455,7 +457,7 @@ def _lines_of_track(track: TrackChange, job: ReleaseJob) -> Iterator[str]:
 def _blocks(
     changes: Changes, review: Sequence[str]
 ) -> Iterator[tuple[str, Sequence[str]]]:
-    """Return what changes beside the tracks: a title, and a line for each entry."""
+    """Yield what changes besides the tracks: a title, and a line for each entry."""
     yield "Files", _lines_of_files(changes)
     yield "Left out of the release notes", _lines_of_notes_left_out(changes.job)
     yield "Store listing", _lines_of_texts(changes)
@@ -515,7 +517,7 @@ def _lines_of_testers(changes: Changes) -> list[str]:
 
 
 def _notes_left_out(job: ReleaseJob) -> Iterator[tuple[tuple[str, ...], TextChange]]:
-    """What was left out of release notes that were too long, and on which tracks."""
+    """Yield what was left out of release notes that were too long, and on which tracks."""
     tracks_by_text: dict[tuple[str, str], list[str]] = {}
     for track in job.tracks:
         for note in job.notes_left_out.get(track, job.notes_left_out.get(None, ())):
@@ -528,7 +530,7 @@ def _notes_left_out(job: ReleaseJob) -> Iterator[tuple[tuple[str, ...], TextChan
 
 
 def _removals(changes: Changes) -> Iterator[str]:
-    """How many images a run that prunes removes, in one line; nothing where it removes none."""
+    """Yield a line with the number of images that a run which prunes removes, if there are any."""
     if changes.job.prune_images == "false":
         return
     total = 0
@@ -546,7 +548,7 @@ def _removals(changes: Changes) -> Iterator[str]:
 
 
 def on_review(changes: Changes) -> list[str]:
-    """What the commit does about Google's review, in words; nothing where there is none."""
+    """Return what the commit does about Google's review, in words; [] if there is no review."""
     if not changes.reviewed:
         return []
     if not changes.job.commit:
@@ -574,7 +576,7 @@ def on_review(changes: Changes) -> list[str]:
 def section(
     title: str, changes: Changes, review: Sequence[str] | None = None
 ) -> Section:
-    """The same lines for the summary, whose table of files has the artifacts."""
+    """Return the lines for the summary, without the artifacts, which its table of files has."""
     if review is None:
         review = on_review(changes)
     files = tuple(file for file in changes.files if file.kind in WHAT)
@@ -583,8 +585,8 @@ def section(
 
 
 def plan_output(changes: Changes) -> str:
-    """The output `plan` of a dry run, as docs/RECIPES.md has it: one line of JSON that never grows
-    out of hand.
+    """Return the output `plan` of a dry run, as docs/RECIPES.md describes it: one line of JSON,
+    whose lists and texts are cut so that it does not grow too long.
     """
     limit = MAX_PLAN
     if changes.job.one_of_several:
@@ -597,7 +599,7 @@ def plan_output(changes: Changes) -> str:
 
 
 def _plan(changes: Changes, max_entries: int) -> str:
-    """Return the changes as JSON, whose lists have so many entries at most.
+    """Return the changes as JSON with at most `max_entries` entries in each list.
 
     `left_out` counts the entries for which there was no room.
     """
@@ -607,8 +609,8 @@ def _plan(changes: Changes, max_entries: int) -> str:
 
 
 class _Bounds:
-    """Shortens texts to their first line and lists to so many entries, and counts what it left
-    out.
+    """Shortens texts to their first line and lists to so many entries, and counts the entries that
+    it left out.
     """
 
     def __init__(self, max_entries: int) -> None:

@@ -3,8 +3,8 @@
 Every check that needs no network happens here, and all problems are reported at once.
 """
 
-# What is needed only once nothing is refused, or only for an input that few jobs give, is imported
-# where it is needed: so a wrong input is refused in half the time.
+# Modules that are needed only once nothing is refused, or only for an input that few jobs give, are
+# imported where they are needed. This halves the time until a wrong input is refused.
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def _flow(
     jobs: Sequence[ReleaseJob], artifacts: Artifacts
 ) -> Callable[[Context], Outcome]:
     """Return the flow that carries out the jobs."""
-    # Only now, once nothing is refused: what carries a release out is most of this package.
+    # Imported only now, once nothing is refused: these modules are most of this package.
     from uploader.services.play.release import flow, flow_of_several
 
     if len(jobs) == 1:
@@ -169,10 +169,10 @@ def _by_app(
     artifacts: Artifacts,
     problems: Problems,
 ) -> _ByApp:
-    """Return the files of each of several apps, in the order of `package-name`.
+    """Return the files and the artifacts of each of several apps, in the order of `package-name`.
 
-    Only files that can be read belong to an app, so the same ones stand for its files and for its
-    artifacts.
+    Only the manifest of a file says which app it belongs to, so the files of an app are those that
+    can be read, and both are the same.
     """
     from uploader.services.play.several_apps import ABOUT_ONE, check_several
 
@@ -466,7 +466,7 @@ def _names(
 
 
 def _package(inputs: ReleaseInputs, artifacts: Artifacts, problems: Problems) -> str:
-    """Return the app's package name, empty where there are several apps or none is known."""
+    """Return the app's package name; "" if there are several apps or the name is not known."""
     if len(inputs.package_name) > 1:
         return ""
     packages = {}
@@ -627,7 +627,7 @@ def _check_shard(inputs: ReleaseInputs, files: Artifacts, problems: Problems) ->
 def _for_all_users(
     inputs: ReleaseInputs, files: Artifacts, problems: Problems
 ) -> ReleaseInputs:
-    """Return the inputs without a fraction where it is `100%`: a release for all users has none."""
+    """Return the inputs without a fraction if it is `100%`: a release for all users has none."""
     if inputs.user_fraction != 1:
         return inputs
     if inputs.status in STAGED:
@@ -692,7 +692,7 @@ def _check_countries(inputs: ReleaseInputs, *, new: bool, problems: Problems) ->
 
 
 def _releases(inputs: ReleaseInputs, files: Sequence[Artifact]) -> bool:
-    """Whether the tracks get a release, or the one that is there is changed."""
+    """Return whether the tracks get a release, or the one that is there is changed."""
     if inputs.user_fraction is not None or inputs.in_app_update_priority is not None:
         return True
     if inputs.status or inputs.release_name or inputs.countries:
@@ -703,7 +703,7 @@ def _releases(inputs: ReleaseInputs, files: Sequence[Artifact]) -> bool:
 
 
 def _makes_release(inputs: ReleaseInputs, files: Sequence[Artifact]) -> bool:
-    """Whether a release comes to the track, rather than a change to the one that is there."""
+    """Return whether the tracks get a release, rather than a change of the one that is there."""
     return bool(files or inputs.promote_from or _retained(inputs))
 
 
@@ -732,7 +732,7 @@ def _warnings(inputs: ReleaseInputs, artifacts: Artifacts) -> Iterator[str]:
 
 
 def _warnings_of_names(inputs: ReleaseInputs, artifacts: Artifacts) -> Iterator[str]:
-    """Yield a warning where the name of the release is too long for the Play Console."""
+    """Yield a warning if the name of the release is too long for the Play Console."""
     name = inputs.release_name
     if len(name) > MAX_RELEASE_NAME:
         yield (
@@ -748,7 +748,7 @@ def _warnings_of_names(inputs: ReleaseInputs, artifacts: Artifacts) -> Iterator[
 
 
 def _warnings_of_share(inputs: ReleaseInputs) -> Iterator[str]:
-    """Yield a warning where a share for another track goes to internal testers as well."""
+    """Yield a warning if a share that is meant for another track applies to internal testers."""
     if inputs.user_fraction is None or len(inputs.tracks) == 1:
         return
     for track in filter(is_internal, inputs.tracks):
@@ -819,7 +819,7 @@ def _steps_of_artifact(artifact: Artifact) -> Iterator[str]:
         f"upload {artifact.name}, {size}, version {manifest.version}, unless Google Play has it "
         "already"
     )
-    # Sixteen digits are enough to tell one key from another.
+    # Sixteen digits are enough to distinguish keys.
     signer = preflight.fingerprint(artifact.certificate_sha256[:16])
     yield f"in {artifact.name}: signed with certificate {signer}…"
     for fact in preflight.facts(manifest):

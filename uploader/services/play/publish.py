@@ -38,7 +38,7 @@ def publish(edit: ReleaseEdit, changes: Changes) -> Outcome:
     job = edit.job
     outcome = _finish(edit, changes)
     if changes.tracks:
-        # Empty, too: the run may have begun in another edit, with another share.
+        # Published even if it is empty: the run may have begun in another edit, with another share.
         release = changes.tracks[-1].release
         edit.context.publish({"user-fraction": release_words.user_fraction(release)})
     if job.commits and changes.tracks:
@@ -98,7 +98,9 @@ def _do_without(edit: ReleaseEdit, changes: Changes) -> Outcome:
 
 
 def _commit(edit: ReleaseEdit, changes: Changes) -> Outcome:
-    """Commit the edit, unless that has happened already with all that is wished, and tell so."""
+    """Commit the edit, unless a commit has already published all that the job asks for, and return
+    the outcome.
+    """
     job = edit.job
     # A file that went with the release may have been missing, and is in the edit by now.
     happened = changes.happened and edit.state.stage is Stage.CLEAN
@@ -119,7 +121,9 @@ def _commit(edit: ReleaseEdit, changes: Changes) -> Outcome:
 
 
 def _told_of_review(edit: ReleaseEdit, changes: Changes, left: str) -> list[str]:
-    """Return what the changes say of the review. The headline of a listing says it already."""
+    """Return the lines about the review for the changes; none if there is no review, or if the
+    headline says it, as for a store listing.
+    """
     if not left and not changes.reviewed:
         return []
     if _listing_awaits_review(edit, changes.tracks):
@@ -130,7 +134,8 @@ def _told_of_review(edit: ReleaseEdit, changes: Changes, left: str) -> list[str]
 def _waits_for_review(edit: ReleaseEdit, changes: Changes) -> bool:
     """Return whether a release of the commit is, or may be, still to be reviewed."""
     if edit.job.review:
-        return False  # the run waits for the review, and tells what came of it
+        # The run waits for the review, and reports its result.
+        return False
     for update in changes.tracks:
         if _awaits_review(edit, update) or _may_await_review(edit, update):
             return True
@@ -159,7 +164,7 @@ def _with_what_to_do(
 
 
 def _remember_committed(edit: ReleaseEdit, *, happened: bool) -> None:
-    """Record for later runs what was committed; of a commit that only seems to have `happened` warn
+    """Record for later runs what was committed. If the commit only seems to have `happened`, warn
     instead that files may not have gone with it.
     """
     reach.remember_levels(edit.job, edit.context)
@@ -219,20 +224,20 @@ def _review(edit: ReleaseEdit, left: str) -> str:
 
 
 def _subject(changes: Changes) -> str:
-    """Return what the run is about: the app, and the release where there is one."""
+    """Return what the run is about: the app, and the release if there is one."""
     return f"{changes.job.package} {_release(changes)}".rstrip()
 
 
 def _release(changes: Changes) -> str:
-    """Return the release that the run is about: `1.4.2 (42)`; empty where there is none."""
+    """Return the release that the run is about: `1.4.2 (42)`; "" if there is none."""
     if not changes.version_codes:
         return ""
     return release_words.named(Release.of(changes.version_codes), _name(changes))
 
 
 def committed(edit: ReleaseEdit) -> str:
-    """Commits the edit and tells so. The result says that a person has to send the changes for
-    review, if so.
+    """Commit the edit, and log that. Return what a person has to do about the review; "" if it is
+    nothing.
     """
     by_hand = edit_lifecycle.commit(edit)
     edit.forget()
@@ -245,8 +250,8 @@ def committed(edit: ReleaseEdit) -> str:
 
 
 def found_committed(edit: ReleaseEdit) -> str:
-    """Tells of a commit whose response was lost, and deletes the edit that showed that it happened.
-    As `committed`.
+    """Report a commit that has happened before, and delete the edit that showed it. Return what
+    `committed` returns.
     """
     edit.tell_committed(True)
     if edit.previous.surely_committed:
@@ -267,8 +272,8 @@ def found_committed(edit: ReleaseEdit) -> str:
 
 
 def told_review(edit: ReleaseEdit, by_hand: bool | None) -> str:
-    """Tells who sends the changes of a commit for review, None where nobody knows: what is left to
-    do, if anything.
+    """Publish and log who sends the changes of a commit for review: a person if `by_hand`, None if
+    that is not known. Return what a person has to do; "" if it is nothing.
     """
     job = edit.job
     context = edit.context
@@ -292,8 +297,8 @@ def told_review(edit: ReleaseEdit, by_hand: bool | None) -> str:
 
 
 def _name(changes: Changes) -> str:
-    """The name of the release that the run is about; empty where its tracks have several
-    releases.
+    """Return the name of the release that the run is about: the one on its tracks if they agree,
+    else the name that the job gives it.
     """
     job = changes.job
     names = {as_told(job, change.release).name for change in changes.tracks}
@@ -304,8 +309,8 @@ def _name(changes: Changes) -> str:
 
 
 def _remarks(job: ReleaseJob, updates: Sequence[TrackChange]) -> str:
-    """The sentences behind the last line: what was kept from the users until now, and what has gone
-    on since.
+    """Return the sentences after the last line: the remarks on the tracks, and which releases have
+    gone on since. They begin with a space.
     """
     sentences: list[str] = []
     for update in updates:
@@ -320,7 +325,7 @@ def _remarks(job: ReleaseJob, updates: Sequence[TrackChange]) -> str:
 
 
 def _why_unneeded(edit: ReleaseEdit) -> str:
-    """Why an edit in which nothing had to be changed is clean."""
+    """Return why nothing had to be changed in the edit."""
     if edit.previous.overtaken and edit.state.commit is CommitKnowledge.HAPPENED:
         return "What it was to publish is committed"
     if edit.previous.overtaken:
@@ -329,7 +334,7 @@ def _why_unneeded(edit: ReleaseEdit) -> str:
 
 
 def _headline_without_commit(edit: ReleaseEdit, changes: Changes) -> str:
-    """What is on Google Play though no commit of this run was accepted, in one sentence."""
+    """Return what is on Google Play although this run had no commit accepted, in one sentence."""
     what = _subject(changes)
     if edit.job.options.status == "halted":
         return f"{what} is halted already on {', '.join(edit.job.tracks)}."
@@ -407,7 +412,7 @@ def _listing_awaits_review(edit: ReleaseEdit, updates: Sequence[TrackChange]) ->
 
 @dataclass(frozen=True)
 class Fate:
-    """What became of a release, in words before and behind the names of its tracks."""
+    """What became of a release, in words before and after the names of its tracks."""
 
     verb: str
     condition: str = ""
@@ -421,7 +426,7 @@ class Fate:
 
 
 def _fates(edit: ReleaseEdit, updates: Sequence[TrackChange]) -> str:
-    """Return what became of one release: tracks on which it met the same are named together."""
+    """Return what became of one release. Tracks with the same result are named together."""
     tracks_by_fate: dict[Fate, list[str]] = {}
     for update in updates:
         tracks_by_fate.setdefault(_fate(edit, update), []).append(update.track)
@@ -429,7 +434,7 @@ def _fates(edit: ReleaseEdit, updates: Sequence[TrackChange]) -> str:
 
 
 def _fate_on_track(edit: ReleaseEdit, update: TrackChange) -> str:
-    """What became of the release of one track, where each track has another one."""
+    """Return what became of the release of one track, if the tracks have different releases."""
     release = release_words.named(as_told(edit.job, update.release))
     if track_merge.holds(update.before, update.after):
         return f"{release} on {update.track} is unchanged"
@@ -438,7 +443,7 @@ def _fate_on_track(edit: ReleaseEdit, update: TrackChange) -> str:
 
 
 def _fate(edit: ReleaseEdit, update: TrackChange) -> Fate:
-    """What became of a release on a track."""
+    """Return what became of a release on a track."""
     job = edit.job
     release = reach.as_served(update).release
     if _awaits_review(edit, update):
@@ -467,7 +472,7 @@ def _fate(edit: ReleaseEdit, update: TrackChange) -> Fate:
 
 
 def _awaits_review(edit: ReleaseEdit, update: TrackChange) -> bool:
-    """Whether users get the release of this commit only once Google has reviewed it.
+    """Return whether users get the release of this commit only once Google has reviewed it.
 
     A version that was on the track before was reviewed then, unless it was a draft.
     """
@@ -475,7 +480,7 @@ def _awaits_review(edit: ReleaseEdit, update: TrackChange) -> bool:
 
 
 def _may_await_review(edit: ReleaseEdit, update: TrackChange) -> bool:
-    """Whether nobody can say if users have the release of this commit already.
+    """Return whether it is not known if users have the release of this commit already.
 
     Another job or an earlier run may have put it into the shared edit, which does not show what was
     live before.
@@ -486,27 +491,28 @@ def _may_await_review(edit: ReleaseEdit, update: TrackChange) -> bool:
 
 
 def _is_reviewed(edit: ReleaseEdit, update: TrackChange) -> bool:
-    """Whether Google reviews such a release, and the commit has sent it for review."""
+    """Return whether Google reviews the release of a track, and the commit sent it for review."""
     if edit.job.rehearsal or is_internal(update.track):
         return False
     return edit.record.by_hand is False and update.release.status in SERVED
 
 
 def _was_on_track(update: TrackChange) -> bool:
-    """Whether the track had the version before, and not as a draft."""
+    """Return whether the track had the version before, and not as a draft."""
     before = find_same_versions(update.before, update.release)
     return before is not None and before.status != "draft"
 
 
 def _fate_after_review(job: ReleaseJob, release: Release) -> Fate:
-    """What becomes of a release that is sent for review."""
+    """Return what becomes of a release that is sent for review."""
     verb = "goes to"
     if job.promote_from:
         verb = f"goes from {job.promote_from} to"
     share = release_words.share(release)
     if share:
         verb += f" {share} of"
-    if job.review:  # the run waits for it, and says next what came of it
+    if job.review:
+        # The run waits for it, and reports the result next.
         return Fate(verb)
     return Fate(verb, "after the review")
 
@@ -557,7 +563,7 @@ def _outcome(
     sections = (table,)
     told = fate.removeprefix(f"{job.package} ").rstrip(".")
     release = _release(changes)
-    # A name is told as it was given: `v1.4.2`.
+    # A name is shown as it was given: `v1.4.2`.
     if not (release and told.startswith(release)):
         told = capitalised(told)
     heading = Heading(told)

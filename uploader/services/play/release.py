@@ -190,7 +190,9 @@ def follow_up(
 
 
 def _verification(jobs: Sequence[ReleaseJob]) -> Verification | None:
-    """Begin the comparison of what is served of the apps; None if none is asked for."""
+    """Return the comparison of what Google Play serves with what was built, to be done after the
+    commits; None if no job asks for it.
+    """
     goals = [job.verify for job in jobs if job.verify]
     if not goals:
         return None
@@ -210,7 +212,7 @@ def flow_of_several(
 
     The apps are staged at the same time, each in an edit of its own. Nothing is committed before
     everything of every app is in place; then the edits are committed one after the other. So a
-    failure before the first commit releases none of the apps. One of a commit ends the run: the
+    failure before the first commit releases none of the apps. A commit that fails ends the run: the
     apps before it stay released, and the edits of the others are kept for the next run.
     """
     commits = jobs[0].commits
@@ -327,8 +329,8 @@ class AppRelease:
 def in_an_edit(edit: ReleaseEdit, work: Callable[[ReleaseEdit], T]) -> T:
     """Do the work in the edit, from the beginning in a fresh one if others close it.
 
-    After a failure, keep or delete the edit. Raises OutcomeUnknown if it would do harm to run again
-    at once, otherwise what the work raises, with other advice where the edit calls for it.
+    After a failure, keep or delete the edit. Raises OutcomeUnknown if running again without a look
+    could do harm, otherwise what the work raises, with other advice if the edit calls for it.
     """
     attempt = Attempt(edit)
     try:
@@ -383,7 +385,7 @@ class Attempt:
             except BuiltAgain as why:
                 self._discard_and_replace(why)
             except Exception as error:
-                # asked first, since it depends on the stage that the next call changes
+                # Asked first, since it depends on the stage, which the next call changes.
                 overtaken = _is_overtaken(self.edit, began, error)
                 _note_if_gone(self.edit, error)
                 if replays == MAX_REPLAYS or not _is_replaceable(self.edit, error):
@@ -413,8 +415,8 @@ class Attempt:
     def settle(self, error: Exception, *, keep: bool = False) -> Exception:
         """Keep, delete or forget the edit after a failure, and return the failure to report.
 
-        As `edit_lifecycle.settle`, which a shared edit does not need that others have committed:
-        all that was put into it is live.
+        This is `edit_lifecycle.settle`, except that nothing is done about a shared edit that others
+        have committed: all that was put into it is live.
         """
         if _is_committed_by_others(self.edit, error):
             return error
@@ -438,8 +440,8 @@ def _note_if_gone(edit: ReleaseEdit, error: Exception) -> None:
 
 
 def _is_replaceable(edit: ReleaseEdit, error: Exception) -> bool:
-    """Return whether a fresh edit may take the place of the edit: it is lost, and is our own or one
-    of which the fresh one shows whether its commit happened.
+    """Return whether a fresh edit may take the place of the edit: it is lost, and either it is our
+    own, or its commit is in doubt, which the look from a fresh edit settles.
     """
     if edit.state.stage is not Stage.GONE or _is_committed_by_others(edit, error):
         return False

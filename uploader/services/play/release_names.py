@@ -1,7 +1,7 @@
-"""The name by which people are told of a release, the same in the plan, the log and the summary.
+"""The name under which people see a release: the same in the plan, the log and the summary.
 
 A release that nobody has named gets the tag as its name, which is often the version with a `v`
-before it. People are told the version then: `1.4.2 (42)`. A name that was given is told as it is.
+before it. Then people see the version: `1.4.2 (42)`. A name that was given is shown as it is.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ _TAG_OF_VERSION = re.compile(r"^v(?=\d)", re.ASCII)
 
 
 def given_name(job: ReleaseJob) -> str:
-    """Return the name that the job gives to its release; empty where it gives none, or another one
-    on each track.
+    """Return the name that the job gives to its release; "" if it gives none, or different ones on
+    its tracks.
     """
     if job.options.name:
         return job.options.name
@@ -27,14 +27,14 @@ def given_name(job: ReleaseJob) -> str:
 
 
 def told_name(job: ReleaseJob) -> str:
-    """Return what a new release of the job is called before it is seen on a track."""
+    """Return the name under which people see a new release of the job before it is on a track."""
     return given_name(job) or job.version_name
 
 
 def as_told(job: ReleaseJob, release: Release) -> Release:
-    """Return a release of a track with the name that people are told.
+    """Return a release of a track with the name under which people see it.
 
-    Where tags name the releases of this app, those that were there before lose the `v` as well.
+    If the releases of this app are named after tags, earlier ones lose the `v` as well.
     """
     name = release.name
     if job.options.name or job.names or not job.version_name:

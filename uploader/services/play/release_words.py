@@ -9,8 +9,8 @@ from uploader.text import first_line
 
 
 def user_fraction(release: Release) -> str:
-    """The share of users of a staged release, as the input `user-fraction` takes it; empty where it
-    has none.
+    """Return the share of users of a release as the input `user-fraction` takes it; "" if it has
+    none.
     """
     if release.user_fraction is None:
         return ""
@@ -18,23 +18,24 @@ def user_fraction(release: Release) -> str:
 
 
 def share(release: Release) -> str:
-    """How many users a staged release is for: `10 %`; empty where it says nothing."""
+    """Return the share of users of a release for people: `10 %`; "" if it has none."""
     if release.user_fraction is None:
         return ""
     return f"{release.user_fraction * 100:g} %"
 
 
 def all_users(on_track: Iterable[Release]) -> str:
-    """Whom a completed release reaches beside the releases of its track."""
+    """Return whom a completed release reaches, given the releases on its track."""
     if having_status(on_track, "inProgress"):
         return "all other users"
     return "all users"
 
 
 def in_words(release: Release, on_track: Iterable[Release] = ()) -> str:
-    """Whom a release reaches, and its status: `10 % of users, in progress`. `on_track` are the
-    releases of its track, where they are known: a completed one has all other users beside a staged
-    one.
+    """Return whom a release reaches, and its status: `10 % of users, in progress`.
+
+    `on_track` are the releases of its track, if they are known: beside a release in progress, a
+    completed one reaches all other users.
     """
     status: str = release.status or "of unknown status"
     if release.status == "inProgress":
@@ -47,8 +48,8 @@ def in_words(release: Release, on_track: Iterable[Release] = ()) -> str:
 
 
 def named(release: Release, name: str = "") -> str:
-    """A release by its name, or else `name`, and its version codes: `1.4.2 (42)`; `42` where it has
-    no name.
+    """Return a release by its name, or else `name`, and its version codes: `1.4.2 (42)`, or `42` if
+    there is no name.
     """
     versions = "+".join(release.version_codes) or "no version"
     name = release.name or name
@@ -60,8 +61,8 @@ def named(release: Release, name: str = "") -> str:
 
 
 def describe(release: Release, on_track: Iterable[Release] = ()) -> str:
-    """A release for people: `1.4.2 (42), 10 % of users, in progress`; without a name `42 (10 % of
-    users, …)`. `on_track` are the releases of its track, as for `in_words`.
+    """Return a release for people: `1.4.2 (42), 10 % of users, in progress`; without a name `42 (10
+    % of users, …)`. `on_track` is that of `in_words`.
     """
     what = named(release)
     reach = in_words(release, on_track)
@@ -71,7 +72,7 @@ def describe(release: Release, on_track: Iterable[Release] = ()) -> str:
 
 
 def describe_all(live: Iterable[Release]) -> str:
-    """All releases of a track in one line."""
+    """Return all releases of a track in one line; `empty` if there are none."""
     releases = tuple(live)
     described = [describe(release, releases) for release in releases]
     return "; ".join(described) or "empty"

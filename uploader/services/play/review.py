@@ -111,7 +111,7 @@ def listed(context: Context, package: str, track: str) -> tuple[Listed, ...]:
 def live_versions(context: Context, package: str, track: str) -> frozenset[str] | None:
     """Return the version codes that are published on a track.
 
-    None is returned if Google Play does not tell: that must not end a run.
+    None is returned if they can't be read: that must not end a run.
     """
     try:
         releases = _list(context, package, track)

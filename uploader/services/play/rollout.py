@@ -305,8 +305,8 @@ def in_progress(releases: Iterable[Release]) -> Release | None:
 
 
 def require_one(track: str, releases: Releases) -> None:
-    """Refuse a track on which several releases are in progress: nobody has said which one to take
-    further.
+    """Raise ReleaseRefused if several releases are in progress on a track: it is not known which
+    one to take further.
     """
     rollouts = having_status(releases, "inProgress")
     if len(rollouts) > 1:
@@ -505,8 +505,8 @@ class Rollout:
         return edits[0]
 
     def _look_ahead(self) -> None:
-        """Look at what does not need an edit, and keep a failure for `work`. A signal is raised at
-        once.
+        """Look at what does not need an edit, and keep a failure for `work`. A signal is raised
+        immediately.
         """
         try:
             self._ahead = self._look_outside()
@@ -696,23 +696,23 @@ class Rollout:
 
     def _look_outside(self) -> LookAhead:
         """Look at what does not need an edit: the states of the reviews, and the measurements."""
-        found = LookAhead()
+        ahead = LookAhead()
 
         def read_reviews() -> None:
             try:
-                found.reviews = review.listed(
+                ahead.reviews = review.listed(
                     self._context, self._job.package, self._track
                 )
             except (ServiceError, TemporaryError) as error:
-                found.reviews = error.what
+                ahead.reviews = error.what
 
         def measure() -> None:
-            found.measured = gate.measure(
+            ahead.measured = gate.measure(
                 self._context, self._job.package, self._rollout.gate
             )
 
         self._context.together([read_reviews, measure])
-        return found
+        return ahead
 
     def _carry_out(
         self,
@@ -781,10 +781,11 @@ class Rollout:
             codes = rollout.version_codes
         self._publish(live, codes, state, decision)
         heading = _heading(self._job, decision, rollout)
-        told = decision.why
+        summary = decision.why
         if decision.kind == "held":
-            told = heading.text  # a warning has said all of it
-        headline = f"{self._job.package} on {self._track}: {told}."
+            # A warning has said all of it.
+            summary = heading.text
+        headline = f"{self._job.package} on {self._track}: {summary}."
         if self._job.dry_run:
             tables = [section(PLANNED, changes)]
         else:

@@ -1,9 +1,9 @@
-"""What Google Play serves of a version: its APKs are fetched and compared with the bundle that was
+"""Fetch the APKs that Google Play serves of a version, and compare them with the bundle that was
 built.
 
-They come in sets: the splits of one variant, as a device would have them, and every APK that is
-whole in itself. Each set is fetched, compared and removed, while the next one is on its way. So of
-two sets at most there is something on the disk, in a file without a name.
+They are compared in sets: the splits of one variant, as a device would have them, or a few APKs
+that are complete in themselves. Each set is fetched, compared and removed while the next one is
+being fetched. So at most two sets are on the disk, in files without names.
 """
 
 from __future__ import annotations
@@ -43,13 +43,14 @@ from uploader.services.play.verify_goal import Version
 from uploader.text import format_size, plural
 
 MAX_DOWNLOADS = 4  # at the same time
-# looks at what there is, where an APK that was listed is not there any more
+# lists that are read, if an APK of the list is gone when it is fetched
 _MAX_LISTS = 3
-# in which an APK has to be there, unless `wait-deadline` is longer
+# seconds after which the download of an APK is given up, unless `wait-deadline` is longer
 _MIN_SECONDS = 3600.0
-WHOLE_AT_ONCE = 2  # APKs that are whole in themselves, in one set
-# Bytes on the disk at the same time: several times what two sets of APKs take that come of a bundle
-# of this size. A small bundle may be compared with APKs of another one, which are larger.
+WHOLE_AT_ONCE = 2  # APKs that are complete in themselves, in one set
+# Bytes on the disk at the same time, as a multiple of the bundle's size: several times what two
+# sets of its APKs take. A small bundle has a fixed limit, since the APKs may be those of another
+# bundle, which is larger.
 _MAX_TIMES = 32
 _MAX_OF_SMALL = 4 << 30
 # The beginning and the end of an APK: a first entry, and the record of a zip's end, whose comment
@@ -59,7 +60,7 @@ _END_RECORD = b"PK\5\6"
 _END_SIZE = 22  # bytes, without the comment
 _LONGEST_END = _END_SIZE + 0xFFFF
 _GZIP = b"\x1f\x8b"
-_WHOLE_KINDS = ("standalone", "universal")  # of APKs that are all that a device needs
+_WHOLE_KINDS = ("standalone", "universal")  # such an APK is all that a device needs
 # The verdict on several sets, or bundles, is the first of these that one of them has.
 WORST_FIRST: tuple[Served, ...] = ("changed", "protected", "unverified", "same")
 
@@ -101,9 +102,9 @@ def compare_served(
 ) -> Verdict:
     """Compare all that Google Play serves of a bundle's version with the bundle.
 
-    It waits up to `seconds` for the APKs, and fetches them once it is its turn. Where Google Play
-    makes them anew meanwhile, they are listed once more. Raises TemporaryError when time is up,
-    ReleaseRefused where `uploaded` has no such version, IntegrityError where what was fetched is
+    It waits up to `seconds` for the APKs, and enters `turn` before it fetches them. If Google Play
+    generates them anew in the meantime, they are listed once more. Raises TemporaryError when time
+    is up, ReleaseRefused if `uploaded` has no such version, IntegrityError if what was fetched is
     not what Google Play says it is, and what `Context.download` raises.
     """
     package, number = version
@@ -118,7 +119,7 @@ def compare_served(
     def compare_once() -> Verdict:
         """Compare all that is listed. Raises ApiError (404) for an APK that is gone."""
         keys = await_generated_apks(package, code, seconds, context, check_uploaded)
-        _tell_listed(keys, bundle, code, context)
+        _log_listed(keys, bundle, code, context)
         with turn, open_spool(workspace, what, limit) as spool:
             comparison = _Comparison(
                 bundle,
@@ -146,7 +147,7 @@ def compare_served(
     return compare_once()
 
 
-def _tell_listed(
+def _log_listed(
     keys: Sequence[SigningKey],
     bundle: Artifact,
     code: str,
@@ -160,10 +161,10 @@ def _tell_listed(
 
 
 def _sets(keys: Sequence[SigningKey]) -> Iterator[list[_Wanted]]:
-    """Return what is compared together: the splits of each variant, the slices of asset packs, and
-    a few at a time what is whole in itself.
+    """Yield the APKs that are compared together: the splits of each variant, the slices of asset
+    packs, and a few at a time of those that are complete in themselves.
 
-    What is without automatic protection is apart from what has it.
+    APKs without automatic protection are in sets of their own.
     """
     alike: Counter[str] = Counter()
     for key in keys:
@@ -188,7 +189,7 @@ def _wanted(apks: Sequence[GeneratedApk], label: str) -> Iterator[_Wanted]:
     alike: Counter[str] = Counter()
     for apk in apks:
         alike[apk.name] += 1
-        # standalone APKs of one variant are for one ABI each, which the list does not tell
+        # Each standalone APK of a variant is for one ABI, which the list does not name.
         number = ""
         if alike[apk.name] > 1:
             number = f" ({alike[apk.name]})"
@@ -216,7 +217,7 @@ class _Comparison:
         seconds: float,
         context: Context,
     ) -> None:
-        """Each APK has to be there after so many seconds."""
+        """Prepare the comparison; `seconds` is that of `Download`, for each APK."""
         self._bundle = bundle
         self._seconds = seconds
         self._code = code
@@ -246,11 +247,11 @@ class _Comparison:
         for number, wanted in waiting:
             files = [
                 FetchedApk(
-                    one.name,
-                    one.apk,
-                    self._spool.new_file(f"{one.name} of {self._code}"),
+                    member.name,
+                    member.apk,
+                    self._spool.new_file(f"{member.name} of {self._code}"),
                 )
-                for one in wanted
+                for member in wanted
             ]
             with self._downloading:
                 downloads = iter(files)
@@ -280,7 +281,7 @@ class _Comparison:
             )
 
     def _compare(self, files: Sequence[FetchedApk]) -> Verdict:
-        """Compare a set. Raises IntegrityError where an APK is not what was asked for."""
+        """Compare a set. Raises IntegrityError if an APK is not what was asked for."""
         check = self._context.check_running
         watched = [Watched(file, check) for file in files]
         universal = [file.name for file in files if file.apk.kind == "universal"]
@@ -300,15 +301,15 @@ class _Comparison:
         return verdict
 
     def _note_base(self, file: FetchedApk, report: ApkReport) -> None:
-        """Note for which key an APK with the app's own code was compared that devices get."""
+        """Note that a base of the key was compared, if devices get the app's code with the APK."""
         if file.apk.kind == "universal" or file.apk.unprotected:
             return
         if report.kind in ("base", "standalone"):
             self._with_base.add(file.apk.certificate)
 
     def _check_older_certificate(self, file: FetchedApk, report: ApkReport) -> None:
-        """Raise IntegrityError unless the certificate that Google Play reports has handed over to
-        the one that has signed.
+        """Raise IntegrityError unless the signature proves a rotation from the certificate that
+        Google Play reports to the one that has signed.
         """
         if report.certificate_problem:
             raise _mismatch(self._code, f"{file.name} {report.certificate_problem}.")
@@ -323,8 +324,8 @@ class _Comparison:
 
 
 def check_form(name: str, code: str, file: BinaryIO) -> str:
-    """Raise IntegrityError for what is not an APK from its first to its last byte. What is in it,
-    the comparison finds out.
+    """Raise IntegrityError for a file that does not begin or end as an APK does; the comparison
+    finds out about the rest. Return "", since the file's name gets no ending (see `Download`).
     """
     what = ""
     head = file.read(len(_FIRST_ENTRY))
@@ -341,7 +342,7 @@ def check_form(name: str, code: str, file: BinaryIO) -> str:
     elif end + _END_SIZE + int.from_bytes(
         tail[end + 20 : end + _END_SIZE], "little"
     ) < len(tail):
-        what = "goes on behind the end of the APK"
+        what = "continues after the end of the APK"
     if what:
         raise _mismatch(code, f"{name} {what}.")
     return ""
@@ -357,7 +358,7 @@ def _mismatch(code: str, what: str) -> IntegrityError:
 
 
 def _without_base(key: SigningKey) -> str:
-    """Say of a key that its list has no base, as a phrase."""
+    """Return a phrase that says that the list has no base for a key."""
     return (
         "Google Play lists neither the main split of the base nor a standalone APK that is signed "
         f"with the certificate {key.certificate[:8]}…, and a device gets one of them"

@@ -53,7 +53,7 @@ _ALL_KEPT = "Not committed by this run, and their edits are kept"
 
 
 def check_several(inputs: ReleaseInputs | StatusInputs, problems: Problems) -> None:
-    """Add a problem for each input that can't be given for several apps at once."""
+    """Add a problem for each input that can't be given for several apps."""
     if inputs.existing_edit_id:
         problems.add("existing-edit-id", *ABOUT_ONE)
     if inputs.universal_apk and PACKAGE not in inputs.universal_apk:

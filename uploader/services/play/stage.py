@@ -684,7 +684,7 @@ def _reference_to(version_code: int) -> str:
 
 
 def other_tracks(edit: ReleaseEdit) -> tuple[OtherTrack, ...]:
-    """Return the tracks of a shared edit beside those of the run."""
+    """Return the tracks of a shared edit besides those of the run."""
     if edit.state.own:
         return ()
     others = []

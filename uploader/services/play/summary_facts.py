@@ -1,4 +1,4 @@
-"""Makes of the changes of a run what the job summary draws: shares of users, notes, the listing."""
+"""Turn the changes of a run into facts for the job summary: shares of users, notes, the listing."""
 
 from __future__ import annotations
 
@@ -36,9 +36,10 @@ _NOTES = re.compile(r" {6}notes \S+: ")  # a line of the plan about release note
 def section(
     title: str, changes: Changes, review: Sequence[str] | None = None
 ) -> Section:
-    """Return the changes for the summary: what it draws of them, and the lines of the rest.
+    """Return the changes for the summary: the facts that it shows in its own way, and lines about
+    the rest.
 
-    Notes, texts and images are drawn, so that no line is about them.
+    Notes, texts and images are among the facts, so there are no lines about them.
     """
     if review is None:
         review = plan.on_review(changes)
@@ -49,7 +50,7 @@ def section(
 
 
 def facts_of(changes: Changes) -> ReleaseFacts:
-    """Return what the summary draws of the changes."""
+    """Return the facts about the changes that the summary shows in its own way."""
     job = changes.job
     texts = [
         ChangedText(text.language, text.field, text.before, text.after)
@@ -77,8 +78,8 @@ def facts_of(changes: Changes) -> ReleaseFacts:
 
 
 def _title(changes: Changes) -> str:
-    """Return the app's title as the store listing had it before the run, in English where it has
-    several; empty where it had none. One that the run changes is not approved yet.
+    """Return the app's title as the store listing had it before the run; "" if it had none. Of
+    several, the English one is preferred. A title that the run sets is not approved yet.
     """
     listing = changes.job.listing
     if listing is None or changes.in_edit:
@@ -129,7 +130,7 @@ def _reach(release: Release, on_track: Releases) -> str:
 
 
 def _shares(after: Releases, job: ReleaseJob) -> tuple[VersionShare, ...]:
-    """Return the version that each part of the users is offered; none where a share is not known.
+    """Return the version that each part of the users is offered; () if a share is not known.
 
     A staged release leaves the completed one to all others. A halted one is offered to nobody.
     """
@@ -151,9 +152,7 @@ def _shares(after: Releases, job: ReleaseJob) -> tuple[VersionShare, ...]:
 
 
 def _changed_notes(tracks: Sequence[TrackChange]) -> Iterator[ChangedText]:
-    """Yield the notes that come with a release, or change, each once though it is on several
-    tracks.
-    """
+    """Yield the notes that are new or change, each once even if it is on several tracks."""
     seen = set[ChangedText]()
     for change in tracks:
         for release in change.after:

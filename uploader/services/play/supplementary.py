@@ -1,9 +1,9 @@
-"""Finds the one artifact that each mapping, symbols file and expansion file belongs to, and checks
-it offline.
+"""Find the one artifact that each mapping, symbols file and expansion file belongs to, and check it
+offline.
 
-A mapping at the wrong artifact makes its crash reports unreadable without anybody noticing, so
-nothing is guessed: a file that is not named for exactly one artifact is a mistake, and the message
-names both.
+A mapping that goes with the wrong artifact makes its crash reports unreadable without anybody
+noticing, so nothing is guessed: a file that is not named for exactly one artifact is a mistake, and
+the message names both.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ DEBUG_INPUTS: Mapping[str, str] = {
     "symbols": "debug-symbols",
 }
 _ONE_EACH = "a path with `{version-code}` or `{name}`, or a line `42=path` for each version code"
-# bytes of a mapping; what R8 writes before the first class has some four hundred
+# bytes of a mapping that are searched for its id; R8 writes about 400 before the first class
 _HEAD = 64 << 10
 
 
@@ -108,7 +108,7 @@ class _Matching:
             yield SupplementaryFile(kind, file, version_code(owner))
 
     def _open(self, kind: DebugFile, path: str) -> Artifact:
-        """Return a mapping or symbols file. Raises InputError for what is none."""
+        """Return a mapping or symbols file. Raises InputError for anything else."""
         if kind == "mapping":
             return mapping_file(path, workspace=self._workspace)
         return self._symbols(path)
@@ -116,7 +116,10 @@ class _Matching:
     def expansion_files(
         self, kind: Literal["main", "patch"], value: str
     ) -> Iterator[SupplementaryFile]:
-        """Yield the expansion file for every APK; an artifact that can't be read may be one."""
+        """Yield the expansion file for every APK.
+
+        Without an APK it is a problem, unless an artifact is unknown, which could be an APK.
+        """
         if not value:
             return
         name = f"expansion-file-{kind}"
@@ -142,14 +145,14 @@ class _Matching:
     def _matched(self, kind: DebugFile) -> Iterator[tuple[Artifact | None, str]]:
         """Yield the paths of one input, each with its artifact.
 
-        The artifact is None where it can't be read: each path is checked all the same.
+        The artifact is None if it can't be read: each path is checked all the same.
         """
         paths = self._paths[kind]
         refuse = partial(self._problems.add, DEBUG_INPUTS[kind])
         if not paths:
             return
         if not self._files:
-            # Of jobs that share the files, some may have none.
+            # If several jobs share the files, some of them may have none.
             if not self._split:
                 refuse("there is no artifact to attach it to.", "together with `files`")
             return
@@ -222,7 +225,7 @@ class _Matching:
                 )
 
     def _check_build(self, mapping: Artifact, artifact: Artifact) -> None:
-        """Add a problem when R8 says that the mapping and the artifact are of two builds."""
+        """Add a problem if the mapping and the artifact are of two builds by their R8 map ids."""
         with mapping.reader() as head:
             ids = ids_of_mapping(head.read(_HEAD))
         if not ids:
@@ -242,10 +245,11 @@ class _Matching:
             )
 
     def _symbols(self, name: str) -> Artifact:
-        """Return native symbols, packed into a temporary file where they are a folder.
+        """Return native symbols; a folder is packed into a temporary file.
 
-        The file goes when the process ends, even by a kill. On macOS it has a name, and stays
-        after a kill. Raises InputError, and UploaderError where the disk is full.
+        The file is gone when the process ends, even by a kill. On macOS it has a name, and stays
+        after a kill. Raises InputError, and UploaderError if the file can't be written, as on a
+        full disk.
         """
         folder = temporary_folder(self._workspace)
         try:
@@ -254,7 +258,8 @@ class _Matching:
             symbols = native.debug_symbols(name, self._workspace, temp, self._problems)
         except OSError as error:
             raise not_made(folder, error) from None
-        # It is not empty where a file can't be without a name, and then has the packed symbols.
+        # The folder is not empty if the system has no files without names: then it has the packed
+        # symbols.
         with suppress(OSError):
             temp.rmdir()
         return symbols

@@ -159,7 +159,9 @@ def _tell_gone_on(edit: ReleaseEdit, update: TrackChange) -> None:
 
 
 def _check_retained_exist(edit: ReleaseEdit, known: Collection[int]) -> None:
-    """Refuse to retain versions that neither a track nor the app's bundles and APKs have."""
+    """Raise ReleaseRefused for versions to retain that are neither on a track nor among the app's
+    bundles and APKs.
+    """
     present = set(edit.job.codes)
     for releases in edit.seen.values():
         present.update(model.all_version_codes(releases))
@@ -658,8 +660,8 @@ def _reach(release: Release) -> float:
 
 
 def remark(job: ReleaseJob, update: TrackChange) -> str:
-    """Say what a release that has gone on is now, and how to resume it if it is halted; empty for
-    any other release.
+    """Return a sentence about what a release that has gone on is now, and how to resume it if it is
+    halted; "" for any other release.
     """
     if not update.gone_on:
         return ""
@@ -909,8 +911,8 @@ def _with_kept_notes(release: Release, before: Releases) -> Release:
 
 
 def _check_kept_back(job: ReleaseJob, track: str, release: Release) -> None:
-    """Refuse to serve a release that is halted or a draft on its track, unless the input `status`
-    says what becomes of it.
+    """Raise ReleaseRefused for a release that is halted or a draft on its track, unless the input
+    `status` says what becomes of it.
     """
     kept_back = KEPT_BACK.get(release.status)
     if kept_back and not job.options.status:
@@ -926,8 +928,8 @@ def _check_kept_back(job: ReleaseJob, track: str, release: Release) -> None:
 
 
 def _check_retained(edit: ReleaseEdit) -> None:
-    """Refuse to serve version codes that no track serves, and that are halted or a draft on another
-    track.
+    """Raise ReleaseRefused for version codes that no track serves, and that are halted or a draft
+    on another track.
 
     This is about a release that is made of version codes alone.
     """
@@ -964,8 +966,8 @@ def _places_of(edit: ReleaseEdit, version_code: str) -> list[tuple[str, Release]
 def _check_draft(
     job: ReleaseJob, track: str, before: Releases, release: Release
 ) -> None:
-    """Refuse to publish a draft that waits on the track, unless the job says so by its files, by a
-    promotion, or by the input `status`.
+    """Raise ReleaseRefused if a draft that waits on the track would be published, unless the job
+    asks for that by its files, by a promotion, or by the input `status`.
     """
     if job.codes or job.promote_from or job.options.status:
         return
@@ -985,8 +987,8 @@ def _check_draft(
 def _check_users(
     job: ReleaseJob, track: str, before: Releases, release: Release
 ) -> None:
-    """Refuse a release that would take another one from its users, or would resume a halted one
-    unasked.
+    """Raise ReleaseRefused for a release that would take another one from its users, or would
+    resume a halted one unasked.
 
     Only a halt takes a release from users. A halted one is resumed only by the input `status`, in a
     job without files and without a promotion: a job that has them may be run again after the halt.
@@ -1017,8 +1019,8 @@ def _check_halted(
     release: Release,
     other: Release,
 ) -> None:
-    """Refuse to go on with `other` in the release if it is halted, and the job does not ask for
-    that.
+    """Raise ReleaseRefused if `other`, with which the release goes on, is halted, and the job does
+    not ask for that.
     """
     if other.status != "halted" or _asks_to_go_on(job, release):
         return
@@ -1044,7 +1046,7 @@ def _asks_to_go_on(job: ReleaseJob, release: Release) -> bool:
 
 
 def _check_reach(track: str, release: Release, other: Release) -> None:
-    """Refuse a release for fewer users than `other`, whose place it takes, has reached."""
+    """Raise ReleaseRefused for a release for fewer users than `other`, which it replaces, had."""
     if release.status != "inProgress":
         return
     reached = other.user_fraction
@@ -1086,7 +1088,7 @@ def default_language(edit: ReleaseEdit) -> str:
 
 
 def _check_countries(edit: ReleaseEdit, update: TrackChange) -> None:
-    """Refuse countries that Google Play would not accept."""
+    """Raise ReleaseRefused for countries that Google Play would not accept."""
     release = update.release
     # That the track is production was checked offline; the status of the release was not known.
     if edit.job.options.countries and release.status != "inProgress":

@@ -95,7 +95,7 @@ _FORM_FACTORS = (
 FORM_FACTORS: Mapping[str, FormFactor] = {form.prefix: form for form in _FORM_FACTORS}
 """The form factors by the prefix of their tracks. The tracks of phones have no prefix."""
 FORM_TRACKS = ("production", "beta", "alpha", QA)
-_MIN_CUT = 3  # characters of a standard track's name that tell which one is meant: `prod`, `int`
+_MIN_CUT = 3  # characters of a standard track's name that show which one is meant: `prod`, `int`
 
 
 def is_standard(track: str) -> bool:
@@ -227,5 +227,5 @@ def _digits(text: str) -> str:
 
 
 def _is_cut(written: str, name: str) -> bool:
-    """Return whether a text is the beginning of a track's name, long enough to tell which."""
+    """Return whether a text is the beginning of a track's name, long enough to identify it."""
     return name.startswith(written) and len(TrackName(written).base) >= _MIN_CUT

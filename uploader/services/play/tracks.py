@@ -77,11 +77,12 @@ def _creation(job: ReleaseJob, track: str) -> str:
 
 
 def _check_name(edit: ReleaseEdit, track: str, *, missing: bool) -> None:
-    """Refuse a track without releases if the app does not have it, or plan its creation.
+    """Raise ReleaseRefused for a track without releases that the app does not have, or plan its
+    creation.
 
-    Without the word of Google Play (`missing`), a track that is not listed is refused only if its
-    name is almost that of another one. A standard track is accepted: Google Play may answer 404 for
-    it until it is used, and shows only when it is written whether the app has the form factor.
+    Unless Google Play has said that the track is `missing`, one that is not listed is refused only
+    if its name is almost that of another one. A standard track is accepted: Google Play may answer
+    404 for it until it is used, and only a write shows whether the app has the form factor.
     """
     of_devices = with_form_factor(track)
     if is_standard(track) and of_devices in ("", track):

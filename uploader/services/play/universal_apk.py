@@ -4,11 +4,11 @@ It is generated some time after the upload. Before the download gets its name an
 it must be of the app and the version that were asked for, and its signatures must be valid and of
 the certificate that Google Play reports.
 
-Where Google Play's automatic protection is on, the universal APK starts only where Google Play
+If Google Play's automatic protection is on, the universal APK starts only where Google Play
 installed it. The list then has fields for APKs "without automatic protection"
-(GeneratedApksPerSigningKey, androidpublisher v3). A single standalone one is for all devices, and
-is taken instead; several are for some devices each, so there the universal one is taken with a
-warning.
+(GeneratedApksPerSigningKey, androidpublisher v3). If there is a single standalone one among them,
+it is for all devices and is fetched instead. If there are several, each is for some devices only,
+so the universal one is fetched, with a warning.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def goal_of(
 def _check_overwriting(
     destination: Destination, artifacts: Artifacts, problems: Problems
 ) -> None:
-    """Add a problem where the APK would replace an artifact, or a file that the run writes."""
+    """Add a problem if the APK would replace an artifact, or a file that the run writes."""
     path = os.path.realpath(destination.workspace.root / destination.path)
     locations = {os.path.realpath(artifact.location) for artifact in artifacts}
     if path in locations:
@@ -145,7 +145,7 @@ def _check_overwriting(
 
 
 def _check_place(goal: UniversalApkGoal, names: tuple[str, ...]) -> None:
-    """Raise InputError where several APKs would get the same path."""
+    """Raise InputError if several APKs would get the same path."""
     if len(names) > 1 and PLACE not in goal.destination.path:
         goal.destination.refuse(
             f"is one place for the APKs of {', '.join(names)}; write {PLACE} into the path."
@@ -161,8 +161,8 @@ def fetched(
 ) -> Outcome:
     """Fetch the APK of each version, and return the outcome with a table of them.
 
-    The outcome has `trouble` where one of them could not be fetched. What was released is released,
-    so only the end of the run itself raises.
+    The outcome has `trouble` if one of them could not be fetched. What was released stays released,
+    so only Interrupted is raised.
     """
     rows: list[tuple[str, ...]] = []
     trouble: UploaderError | None = None
@@ -197,7 +197,7 @@ def _fetch(
     Returns its path, its size in words, its SHA-256, and that of its certificate.
     """
     apk = _generated(package, code, goal.seconds, context)
-    _tell_protection(apk, code, context)
+    _log_protection(apk, code, context)
     what = f"the universal APK of version {code}"
     destination = goal.of(code)
     check = partial(_check, package, int(code), apk.certificate)
@@ -213,8 +213,8 @@ def _fetch(
     return file.path, size, file.sha256, apk.certificate
 
 
-def _tell_protection(apk: UniversalApk, code: str, context: Context) -> None:
-    """Say which APK is fetched where Google Play's automatic protection is on."""
+def _log_protection(apk: UniversalApk, code: str, context: Context) -> None:
+    """Log which APK is fetched if Google Play's automatic protection is on."""
     if apk.instead:
         context.info(
             "Google Play's automatic protection is on, so the universal APK of version "
@@ -260,7 +260,7 @@ def _generated(
 def _listed(context: Context, package: str, code: str) -> list[UniversalApk]:
     """Return the APK for all devices of each signing key.
 
-    It is the universal one, or the only standalone one where that is without the protection.
+    It is the only standalone one without the protection, or else the universal one.
     """
     apks = []
     for key in list_generated_apks(package, code, context):

@@ -1,8 +1,8 @@
-"""What Google Play has of an app by version code, uploaded by whatever run.
+"""Look up which artifacts Google Play has of an app, by version code, whoever uploaded them.
 
-Only an edit tells it, and to open one closes any other edit that the account has open for the app.
-So nobody looks unless something is wrong with a version, and nobody where an earlier run left an
-edit to be continued.
+Only an edit shows that, and opening one closes any other edit that the account has open for the
+app. So it is looked up only if something is wrong with a version, and not at all if an earlier run
+left an edit to be continued.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class UploadedArtifacts:
         self._artifacts: ByVersionCode | None = None
 
     def read(self) -> ByVersionCode | None:
-        """Return them by version code; None where they can't be looked up, which the log says.
+        """Return them by version code; None if they can't be looked up, which is logged.
 
         Raises Interrupted and Stopped.
         """
@@ -44,7 +44,7 @@ class UploadedArtifacts:
             return self._artifacts
 
     def check_has(self, version_code: int) -> None:
-        """Raise ReleaseRefused where Google Play surely has no artifact of a version."""
+        """Raise ReleaseRefused if Google Play surely has no artifact of a version."""
         artifacts = self.read()
         if artifacts is None or version_code in artifacts:
             return

@@ -1,9 +1,9 @@
-"""The target `play-verify`: compares the APKs that Google Play serves with the bundles that were
+"""The target `play-verify`: compare the APKs that Google Play serves with the bundles that were
 built.
 
-With `apks` the APKs are there already, pulled from a phone, and nothing is asked of Google. Without
-it they are those that Google Play generated, of every signing key. A release can be followed by the
-same comparison, which takes nothing of it back.
+With `apks` the APKs are files that are there already, such as those of a phone, and no request goes
+to Google. Without it they are those that Google Play generated, of every signing key. The same
+comparison can follow a release, which stays whatever the result.
 
 The comparison itself is in `files/android/served`; here its verdicts become the outputs, the log,
 the summary and the statement `uploader-served.json`.
@@ -72,7 +72,7 @@ _SHORT_FINGERPRINT = 11  # characters of a certificate's fingerprint: four bytes
 _STAYS = (
     "The release is committed; only its comparison with what Google Play serves failed:"
 )
-_NOT_TOLD = ("by-rule",)  # states that neither the log nor the summary lists
+_NOT_LISTED = ("by-rule",)  # states that neither the log nor the summary lists
 
 Pair: TypeAlias = tuple[Artifact, tuple[Artifact, ...]]
 """A bundle, and the APKs that are compared with it."""
@@ -89,8 +89,8 @@ class VerifyJob:
 
 @dataclass(frozen=True)
 class OtherBuild:
-    """What came of a bundle that is another one than Google Play got with its version code, and the
-    SHA-256 of that one.
+    """The verdict on a bundle that is not the one that was uploaded with its version code, and the
+    SHA-256 of the one that was.
     """
 
     verdict: Verdict
@@ -98,9 +98,7 @@ class OtherBuild:
 
 
 def prepare(inputs: VerifyInputs, files: Artifacts, workspace: Workspace) -> Prepared:
-    """Check the inputs and see which APK is of which bundle. Raises InputError with every
-    problem.
-    """
+    """Check the inputs, and match APKs with bundles. Raises InputError with every problem."""
     if not inputs.apks:
         return _prepare_with_login(inputs, files, workspace)
     problems = Problems()
@@ -171,8 +169,8 @@ def goal_of(
     workspace: Workspace,
     problems: Problems,
 ) -> VerifyGoal:
-    """Return what is to be compared with what Google Play serves; what is wrong with the files is
-    added to the problems.
+    """Return what is to be compared with what Google Play serves, and add what is wrong with the
+    files to the problems.
     """
     versions = _by_version(files, problems)
     destination = Destination(workspace, "files", STATEMENT)
@@ -188,13 +186,13 @@ def goal_of(
 
 
 class Verification:
-    """What a run compares with what Google Play serves, of one app or of several: `count` bundles,
-    one at a time, and all of it in one statement.
+    """The comparison of `count` bundles, of one app or of several, with what Google Play serves:
+    one bundle at a time, with one statement about all of them.
     """
 
     def __init__(self, count: int) -> None:
         self._count = count
-        # of the bundle that is compared, so that few APKs are kept
+        # Held while the APKs of a bundle are compared, so that few APKs are on the disk.
         self.turn = threading.Lock()
         self._lock = threading.Lock()
         self._verdicts: list[Verdict] = []
@@ -205,10 +203,10 @@ class Verification:
         destination: Destination,
         context: Context,
     ) -> bool:
-        """Write the statement with these verdicts beside those of other apps, and return whether
-        that was done.
+        """Write the statement with these verdicts and those that were added before, and return
+        whether that was done.
 
-        Without all of them there is no result, and no statement, unless something has changed.
+        As long as verdicts are missing, there is no statement unless something has changed.
         """
         with self._lock:
             self._verdicts = sorted(
@@ -222,7 +220,7 @@ class Verification:
 
 
 def _flow_with_login(goal: VerifyGoal, context: Context) -> Outcome:
-    """Compare what Google Play generated, and tell what came of it."""
+    """Compare what Google Play generated, and report the result."""
     _publish_codes(goal, context)
     uploaded = _uploaded(goal, context)
     return _compared(goal, Verification(len(goal.bundles)), context, uploaded)
@@ -237,8 +235,8 @@ def _uploaded(goal: VerifyGoal, context: Context) -> UploadedArtifacts:
 def _flow_of_several(
     goals: Mapping[str, VerifyGoal], order: Sequence[str], context: Context
 ) -> Outcome:
-    """Compare what Google Play generated of several apps, whatever comes of the others; `order` has
-    the app of each bundle.
+    """Compare what Google Play generated of each of several apps, whatever the results of the
+    others; `order` has the app of each bundle.
     """
     run = SeveralApps(list(goals), order, context, commits=False)
     verification = Verification(len(order))
@@ -257,7 +255,7 @@ def _verify_app(goal: VerifyGoal, verification: Verification, app: App) -> None:
     except (Interrupted, Stopped):
         raise
     except UploaderError as error:
-        # It hides no change of another app.
+        # As trouble, unlike a failure, it does not hide that another app's APKs have changed.
         app.outcome = Outcome("", trouble=error)
 
 
@@ -276,11 +274,11 @@ def verified(
     verification: Verification,
     context: Context,
 ) -> Outcome:
-    """Return the outcome of a release with what is served of it; it has `trouble` where that is not
-    what was built, or could not be compared.
+    """Compare what is served of a release, and return its outcome with the result.
 
-    What was released is released, so no error ends the flow but the end of the run, and each says
-    so.
+    The outcome has `trouble` if something else is served than what was built, or if the comparison
+    failed. What was released stays released, and an error of the comparison says so. Raises only
+    Interrupted and Stopped.
     """
     try:
         served_outcome = _compared(goal, verification, context)
@@ -303,11 +301,11 @@ def _compared(
     context: Context,
     uploaded: UploadedArtifacts | None = None,
 ) -> Outcome:
-    """Compare all bundles, and tell what came of it.
+    """Compare all bundles, and report the result.
 
-    Each is waited for by itself. `uploaded` is None where this run has released the bundles itself.
-    Raises what kept one from being compared, in the words of a comparison, unless something else is
-    served of another one.
+    The APKs of each bundle are waited for separately. `uploaded` is None if this run has released
+    the bundles itself. Raises the error of a bundle that could not be compared, with the advice for
+    a comparison, unless the APKs of another bundle have changed.
     """
     verdicts: list[Verdict] = []
     failures: list[UploaderError] = []
@@ -392,8 +390,8 @@ def _pairs(files: Artifacts, apks: Artifacts, problems: Problems) -> tuple[Pair,
 def _version_of_apk(
     apk: Artifact, bundles: Mapping[Version, Artifact], manifests: ManifestBudget
 ) -> Version:
-    """Return of which bundle's version an APK is. Raises InputError where it is of none, or where
-    that can't be known, also once the manifests of the APKs exceed their budget.
+    """Return the version of the bundle that an APK belongs to. Raises InputError if it belongs to
+    none, or if that can't be found out, also once the manifests of the APKs exceed their budget.
     """
     _check_no_stream(apk, "apks")
     identity = served.identify(apk, manifests)
@@ -420,7 +418,7 @@ def _version_of_apk(
 
 
 def _by_version(files: Artifacts, problems: Problems) -> dict[Version, Artifact]:
-    """Return the bundles by what they are. A file that is none, or that is of the same version as
+    """Return the bundles by app and version. A file that is no bundle, or that has the version of
     another one, is added to the problems.
     """
     bundles: dict[Version, Artifact] = {}
@@ -437,7 +435,7 @@ def _by_version(files: Artifacts, problems: Problems) -> dict[Version, Artifact]
 
 
 def _identify_bundle(bundle: Artifact) -> Identity:
-    """Return what a bundle says it is. Raises InputError."""
+    """Return the app and the version that a bundle names. Raises InputError."""
     _check_no_stream(bundle, "files")
     return served.identify_bundle(bundle)
 
@@ -450,7 +448,7 @@ def _check_no_stream(file: Artifact, input_name: str) -> None:
 
 
 def _flow(job: VerifyJob, context: Context) -> Outcome:
-    """Compare, write the statement and tell what came of it."""
+    """Compare, write the statement and report the result."""
     check = context.check_running
     verdicts = []
     for bundle, apks in job.pairs:
@@ -479,8 +477,8 @@ def report(
     require_unprotected: bool,
     other_builds: Sequence[OtherBuild] = (),
 ) -> Outcome:
-    """Write the statement of several comparisons once there is one, publish the outputs, and return
-    the outcome; it has `trouble` where Google Play serves something else than what was built.
+    """Write the statement of several comparisons if it is complete, publish the outputs, and return
+    the outcome; it has `trouble` if Google Play serves something else than what was built.
     """
     worst = _worst(verdicts)
     outputs: dict[str, str] = {"served": worst}
@@ -489,7 +487,7 @@ def report(
         outputs["served-file"] = destination.path
         in_statement = f" in {STATEMENT}"
     context.publish(outputs)
-    findings = _told(verdicts)
+    findings = _findings_to_list(verdicts)
     for finding in findings[:_MAX_LINES]:
         context.info(
             f"{finding.file}: {finding.state}: {_short(finding.entry)} ({finding.why})."
@@ -513,7 +511,7 @@ def _worst(verdicts: Sequence[Verdict]) -> Served:
 
 
 def _headline(verdict: Verdict) -> str:
-    """Return what came of one comparison, as a sentence or two."""
+    """Return the result of one comparison, in a sentence or two."""
     app = f"{verdict.package} {printable(verdict.version)}"
     same_entries = 0
     unverified_entries = 0
@@ -557,7 +555,7 @@ def _trouble(
     *,
     require_unprotected: bool,
 ) -> UploaderError | None:
-    """Return what ends the run with 6, or None."""
+    """Return the error that ends the run with exit code 6; None if there is none."""
     names = [verdict.bundle for verdict in verdicts if verdict.served == worst]
     bundles = ", ".join(names)
     versions = ", ".join(
@@ -587,7 +585,7 @@ def _trouble(
 
 
 def _not_uploaded(other_builds: Sequence[OtherBuild]) -> ReleaseTrouble:
-    """Return the error for bundles of which none is the one that was uploaded."""
+    """Return the error for bundles that are not those that were uploaded."""
     sentences = []
     digests = []
     for other in other_builds:
@@ -616,8 +614,8 @@ def _not_uploaded(other_builds: Sequence[OtherBuild]) -> ReleaseTrouble:
 
 def _differing(verdicts: Sequence[Verdict]) -> str:
     """Return how many APKs differ, and in which entries, those of the most APKs first:
-    `; 5 of 7 APKs differ: classes.dex (4), AndroidManifest.xml (1)`. It is empty where what differs
-    is in no APK.
+    `; 5 of 7 APKs differ: classes.dex (4), AndroidManifest.xml (1)`. It is "" if no APK is among
+    what differs.
     """
     apks = 0
     differing = 0
@@ -640,14 +638,14 @@ def _differing(verdicts: Sequence[Verdict]) -> str:
     return f"; {differing} of {plural(apks, 'APK')} {differ}: {listed}"
 
 
-def _told(verdicts: Sequence[Verdict]) -> list[Finding]:
-    """Return the findings that people are told, the worst first."""
-    told: list[Finding] = []
+def _findings_to_list(verdicts: Sequence[Verdict]) -> list[Finding]:
+    """Return the findings that the log and the summary list, the worst first."""
+    findings: list[Finding] = []
     for verdict in verdicts:
-        told += [
-            finding for finding in verdict.findings if finding.state not in _NOT_TOLD
+        findings += [
+            finding for finding in verdict.findings if finding.state not in _NOT_LISTED
         ]
-    return sorted(told, key=lambda finding: _STATES_FIRST.index(finding.state))
+    return sorted(findings, key=lambda finding: _STATES_FIRST.index(finding.state))
 
 
 def _sections(
@@ -657,7 +655,7 @@ def _sections(
     apks: list[ApkReport] = []
     for verdict in verdicts:
         apks += verdict.apks
-    # What decides comes first, since a wide table is cut at its right.
+    # The decisive columns come first, since a wide table is cut off on the right.
     header = (
         "APK",
         "Changed",

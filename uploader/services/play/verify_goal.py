@@ -14,8 +14,8 @@ Version: TypeAlias = tuple[str, int]  # package and version code
 
 @dataclass(frozen=True)
 class VerifyGoal:
-    """Bundles to be compared with what Google Play serves of their versions: for how many seconds
-    that is waited for, and where the statement goes.
+    """The bundles to compare with what Google Play serves of their versions, for how many seconds
+    to wait for that, and where the statement goes.
     """
 
     bundles: tuple[tuple[Artifact, Version], ...]
