@@ -1,4 +1,5 @@
-"""Read the environment and the command line into frozen `Inputs`.
+"""Read the environment and the command line into frozen `Inputs`. No other package knows the names
+of the variables.
 
 `specs` is the table of inputs. `records` holds the values that each part of the program gets,
 `parsers` turn texts into values, `platform` finds out where the program runs, and `reader` puts

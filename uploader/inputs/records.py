@@ -160,7 +160,7 @@ class ReleaseInputs:
 
 @dataclass(frozen=True, repr=False)
 class StatusInputs:
-    """What `play-status` reads. It refuses `status`."""
+    """What `play-status` reads. Of `status` it only refuses `draft` together with `wait_for`."""
 
     common: CommonInputs = CommonInputs()
     package_name: tuple[str, ...] = specs.PACKAGE_NAME.default_value
