@@ -1,5 +1,5 @@
-"""Remember which mappings, symbols and expansion files went with a version. Google Play
-does not list them, so the journal does.
+"""Remember which mappings, symbols and expansion files went with a version. Google Play does not
+list them, so the journal does.
 
 That needs a state folder that lasts. Without it, a run whose release is there already sends and
 commits the files again, to the same effect.

@@ -561,12 +561,12 @@ def _outcome(
     if table.facts and in_review:
         table = replace(table, facts=replace(table.facts, in_review=True))
     sections = (table,)
-    told = fate.removeprefix(f"{job.package} ").rstrip(".")
+    short_fate = fate.removeprefix(f"{job.package} ").rstrip(".")
     release = _release(changes)
     # A name is shown as it was given: `v1.4.2`.
-    if not (release and told.startswith(release)):
-        told = capitalised(told)
-    heading = Heading(told)
+    if not (release and short_fate.startswith(release)):
+        short_fate = capitalised(short_fate)
+    heading = Heading(short_fate)
     statuses = {change.release.status for change in changes.tracks}
     if statuses == {"halted"}:
         heading = replace(heading, mark="halted")

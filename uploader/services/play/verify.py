@@ -477,8 +477,9 @@ def report(
     require_unprotected: bool,
     other_builds: Sequence[OtherBuild] = (),
 ) -> Outcome:
-    """Write the statement of several comparisons if it is complete, publish the outputs, and return
-    the outcome; it has `trouble` if Google Play serves something else than what was built.
+    """Write the statement of several comparisons as soon as `verification` allows it, publish the
+    outputs, and return the outcome; it has `trouble` if Google Play serves something else than what
+    was built.
     """
     worst = _worst(verdicts)
     outputs: dict[str, str] = {"served": worst}
