@@ -403,6 +403,12 @@ def test_anything_else_is_refused_under_the_inputs_own_name(
     )
 
 
+def test_a_long_value_is_not_repeated_in_a_suggestion() -> None:
+    """It may be a secret in the wrong input."""
+    problem = problem_of("api-endpoint", "a1b2." * 60)
+    assert problem.what == "A value of 300 characters has no scheme."
+
+
 @pytest.mark.parametrize(
     ("name", "text", "words"),
     [

@@ -562,7 +562,7 @@ def endpoint(value: str) -> str:
     is_local = is_loopback(host.strip("[]"))
     if not scheme:
         meant = nearest(value, (EMULATOR,))
-        if not meant:
+        if not meant and len(value) <= MAX_SHOWN:
             right_scheme = "http" if is_local else "https"
             meant = f" Did you mean `{right_scheme}://{value.rstrip('/')}`?"
         raise InvalidValue(f"has no scheme.{meant}", accepted)

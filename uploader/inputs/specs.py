@@ -1101,7 +1101,7 @@ MAIL_BODY_FILE = InputSpec(
     name="mail-body-file",
     group=Group.GMAIL,
     targets=("gmail",),
-    parser=parsers.line,
+    parser=parsers.path,
     empty="",
     help=(
         "A file with the plain-text body, instead of `mail-body`. `file:PATH` in `mail-body` "
@@ -1120,7 +1120,7 @@ MAIL_HTML_FILE = InputSpec(
     name="mail-html-file",
     group=Group.GMAIL,
     targets=("gmail",),
-    parser=parsers.line,
+    parser=parsers.path,
     empty="",
     help="A file with the HTML body, instead of `mail-html`.",
 )

@@ -8,7 +8,6 @@ firebaseappdistribution.v1 and firebase.google.com/docs/reference/app-distributi
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -417,33 +416,23 @@ def _notes_call(release: Release, notes: str) -> Call:
 
 
 def _send_to_recipients(job: Distribution, release: Release, context: Context) -> None:
-    """Distribute the release. A run that continues after a kill does not do it again.
-
-    If the response is lost, the request is repeated: that gives nobody access twice.
-    """
+    """Distribute the release. It is done again in every run: that gives nobody access twice."""
     if not job.recipients:
         return
-    wanted = json.dumps(job.recipients.as_json(), sort_keys=True)
-    key = f"distributed {release.name} {wanted}"
-    if context.recall(key):
-        context.info("An earlier attempt of this run has distributed the release.")
-    else:
-        call = Call(
-            "POST",
-            ROOT,
-            expand("/v1/{+name}:distribute", {"name": release.name}),
-            json=job.recipients.as_json(),
-            what=f"the distribution to {job.recipients.count}",
-        )
-        try:
-            context.call(call)
-        except ApiError as refused:
-            explained = _refused(refused, job, context)
-            if explained is refused:
-                raise
-            raise explained from refused
-        context.remember(key, "yes")
-    context.remember(key, None)
+    call = Call(
+        "POST",
+        ROOT,
+        expand("/v1/{+name}:distribute", {"name": release.name}),
+        json=job.recipients.as_json(),
+        what=f"the distribution to {job.recipients.count}",
+    )
+    try:
+        context.call(call)
+    except ApiError as refused:
+        explained = _refused(refused, job, context)
+        if explained is refused:
+            raise
+        raise explained from refused
 
 
 def _refused(refused: ApiError, job: Distribution, context: Context) -> UploaderError:

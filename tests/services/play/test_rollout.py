@@ -29,6 +29,7 @@ from uploader.errors import (
     TemporaryError,
     UploaderError,
 )
+from uploader.inputs.parsers import Limit
 from uploader.inputs.records import CommonInputs, RolloutInputs
 from uploader.services.base import Call
 from uploader.services.play.client import CONSOLE
@@ -630,6 +631,31 @@ def test_two_rollouts_on_one_track_are_left_to_people() -> None:
         before,
         False,
         True,
+    )
+
+
+def test_the_plan_says_each_step_of_a_run() -> None:
+    inputs = RolloutInputs(
+        common=CommonInputs(target="play-rollout"),
+        package_name=("a.b",),
+        tracks=("production",),
+        rollout_steps=(0.055, 1.0),
+        halt_above=(Limit("crash-rate", 0.0109),),
+    )
+    dry = replace(inputs, common=replace(inputs.common, dry_run=True))
+    look = (
+        "open an edit for a.b",
+        "look at the release in progress on track production",
+    )
+    assert prepare(inputs, ()).lines == (
+        *look,
+        "ask Google how it is doing, and halt it if it is above crash-rate 1.09 %",
+        "take it to the next of 5.5 %, 100 %",
+    )
+    without_gate = replace(dry, halt_above=())
+    assert prepare(without_gate, ()).lines == (
+        *look,
+        "decide the next of 5.5 %, 100 %, and change nothing",
     )
 
 

@@ -287,8 +287,7 @@ def _steps(job: RolloutJob) -> tuple[str, ...]:
         if job.gate.halts:
             what = f"halt it if it is above {above}"
         steps.append(f"ask Google how it is doing, and {what}")
-    steps = [f"{share * 100:g} %" for share in job.shares]
-    shares = ", ".join(steps)
+    shares = ", ".join(f"{share * 100:g} %" for share in job.shares)
     if release.dry_run:
         steps.append(f"decide the next of {shares}, and change nothing")
     else:
