@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import signal
 
-TYPE_CHECKING = False  # not that of typing, whose import would come before the handlers
+# Not the one of `typing`, which would have to be imported before the handlers are set.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -13,13 +14,14 @@ if TYPE_CHECKING:
 
 
 def main(make_clock: Callable[[Cancellation], Clock] | None = None) -> None:
-    """Runs the program as the environment and the command line say, and ends the process with its
+    """Run the program as the environment and the command line say, and end the process with its
     exit code.
 
     The clock is the real one unless a test brings another.
 
-    As process 1 of a container a program without handlers would not receive these signals at all. A
-    hang-up that is ignored stays so: the program was started by nohup.
+    The signal handlers are set before anything else is loaded: process 1 of a container does not
+    receive signals that it has no handler for. If SIGHUP is ignored it stays ignored, since the
+    program was started by nohup.
     """
     numbers = [signal.SIGINT, signal.SIGTERM]
     if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
@@ -27,7 +29,7 @@ def main(make_clock: Callable[[Cancellation], Clock] | None = None) -> None:
     received: list[int] = []
     for number in numbers:
         signal.signal(number, lambda number, _: received.append(number))
-    # a signal that comes while the program is loaded ends the run that begins then
+    # A signal that comes during this import ends the run as soon as it begins.
     from uploader import cli
 
     cli.main(numbers, received, make_clock)

@@ -21,39 +21,40 @@ RUN_THREAD = "run"
 
 
 class Cancellation:
-    """Cancelled by a signal, seen by every thread: after it nothing is begun and every sleep is
-    over.
+    """A run's cancellation by a signal. Every thread sees it: no new work is begun, and every sleep
+    ends.
 
-    `cancel` runs inside a signal handler, between any two instructions, perhaps within another
-    `cancel`: it waits for no lock (an Event has one, which the interrupted code may hold), and what
-    it does happens once.
+    `cancel` runs inside a signal handler, so between any two instructions, perhaps of another
+    `cancel`. It waits for no lock that the interrupted code may hold (an Event has one), and each
+    of its effects happens once.
     """
 
     def __init__(self) -> None:
         self._signal_number = 0
         self._gate = threading.Lock()
-        self._gate.acquire()  # shut; opened by `cancel`, and every sleeper passes through it
+        # Held until `cancel` releases it. Every sleeper waits to acquire it.
+        self._gate.acquire()
         self._shut = [self._gate]
         self._callbacks: list[Callable[[], None]] = []
 
     def cancel(self, signal_number: int) -> None:
-        """Asks the run to end because of the signal; the first one counts."""
+        """Ask the run to end because of a signal; the first one counts."""
         self._signal_number = self._signal_number or signal_number
         with suppress(IndexError):
             self._shut.pop().release()
         self._run_callbacks()
 
     def on_cancel(self, callback: Callable[[], None]) -> None:
-        """Calls `callback` inside the signal handler, or now if that is past; it must neither wait
-        nor raise.
+        """Call `callback` inside the signal handler, or now if the run is cancelled already. It
+        must neither wait nor raise.
         """
         self._callbacks.append(callback)
         if self._signal_number:
             self._run_callbacks()
 
     def _run_callbacks(self) -> None:
-        """Each once, whoever comes first: a signal may arrive between any two instructions of
-        `on_cancel`.
+        """Call each callback once. A signal may arrive between any two instructions of `on_cancel`,
+        so both may get here at the same time.
         """
         with suppress(IndexError):
             while True:
@@ -65,12 +66,12 @@ class Cancellation:
         return bool(self._signal_number)
 
     def check(self) -> None:
-        """Raises `Interrupted` once the run was asked to end."""
+        """Raise `Interrupted` if the run was asked to end."""
         if self._signal_number:
             raise Interrupted(self._signal_number)
 
     def sleep(self, seconds: float) -> None:
-        """Sleeps for seconds. Raises `Interrupted` as soon as the run is asked to end."""
+        """Sleep for so many seconds. Raises `Interrupted` as soon as the run is asked to end."""
         if self._gate.acquire(timeout=max(seconds, 0.0)):
             self._gate.release()
         self.check()
@@ -81,10 +82,11 @@ def run_in_thread(
     cancellation: Cancellation,
     grace_period: float = GRACE_PERIOD,
 ) -> T:
-    """What `work` returns or raises, done in a thread, so that the main thread can handle signals.
+    """Run `work` in a thread, so that the main thread can handle signals, and return or raise what
+    it does.
 
     Only the main thread receives signals, and a system call such as resolving a name can't be
-    interrupted. Raises `Interrupted` when the work goes on for `grace_period` seconds after one;
+    interrupted. Raises `Interrupted` if the work goes on for `grace_period` seconds after a signal;
     the thread (`RUN_THREAD`) stays behind.
     """
     future: Future[T] = Future()
@@ -114,9 +116,9 @@ def run_in_thread(
 class _Waker:
     """Lets a thread wait until another thread, or a signal, wakes it.
 
-    The system may hand a signal to any thread, while Python's handler runs in the main one, which
-    would sleep on in a lock. So every signal writes a byte to what the main thread waits for
-    (signal.set_wakeup_fd).
+    The system may deliver a signal to any thread, but Python's handler runs in the main thread,
+    which a lock would keep waiting. So every signal writes a byte to the socket that the main
+    thread waits for (signal.set_wakeup_fd).
     """
 
     def __enter__(self) -> _Waker:
@@ -137,12 +139,16 @@ class _Waker:
         self._receiver.close()
 
     def wake(self) -> None:
-        """Wake the thread that waits, or that waits next; it may be called in a signal handler."""
-        with suppress(OSError):  # woken many times already, or past
+        """Wake the thread that waits, or the next one to wait. It may be called in a signal
+        handler.
+        """
+        with suppress(OSError):  # full of earlier wake-ups, or closed
             self._sender.send(b"\0")
 
     def wait(self, seconds: float | None) -> None:
-        """Wait until it is woken, or so many seconds have passed."""
+        """Wait until `wake` is called, or so many seconds have passed; without a limit if it is
+        None.
+        """
         select.select([self._receiver], [], [], seconds)
         with suppress(BlockingIOError):
             self._receiver.recv(4096)

@@ -38,12 +38,12 @@ def main(
     received: Sequence[int],
     make_clock: Callable[[Cancellation], Clock] | None = None,
 ) -> NoReturn:
-    """Runs the program until its end or one of the `signals`, and ends the process with the exit
+    """Run the program until its end or one of the `signals`, and end the process with the exit
     code.
 
-    `received` are those that came before now; after the end of the run none changes anything any
-    more. The clock is the real one unless `make_clock` makes another, whose sleep has to end as
-    soon as the run is asked to.
+    `received` are the signals that came before this call; after the end of the run they are
+    ignored. The clock is the real one unless `make_clock` makes another, whose sleep has to end as
+    soon as the run is asked to end.
     """
     cancellation = Cancellation()
     for number in signals:
@@ -53,7 +53,7 @@ def main(
     _open_streams()
     _drop_inherited_settings()
     _silence_libraries()
-    # no other process of this user reads memory or environment, on Linux
+    # On Linux this keeps other processes of this user from reading the memory and the environment.
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
     clock = None
@@ -69,8 +69,9 @@ def main(
         except OSError:  # noqa: PERF203  # each stream is tried
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
     if any(thread.name == RUN_THREAD for thread in threading.enumerate()):
-        # A system call (a name that is resolved, a pipe that nobody opens) holds the run, or a
-        # worker that it waits for; at its end the interpreter would wait for workers, too.
+        # The run, or a worker that it waits for, hangs in a system call (a name is being resolved,
+        # or nobody opens the other end of a pipe). On a normal exit the interpreter would wait for
+        # workers, too.
         os._exit(code)
     sys.exit(code)
 
@@ -81,7 +82,9 @@ def run(
     cancellation: Cancellation | None = None,
     clock: Clock | None = None,
 ) -> int:
-    """One whole run, until its end or its cancellation: the exit code. No exception leaves it."""
+    """Carry out one whole run, until its end or its cancellation, and return the exit code. No
+    exception leaves it.
+    """
     given, problems = inputs.read(environ, argv)
     if given.show:
         return _show(given.show)
@@ -91,7 +94,7 @@ def run(
     if given.platform.doubt:
         reporter.warning(given.platform.doubt)
     try:
-        # all that stands on installed packages: one may be missing
+        # Everything that needs installed packages is imported here, since one may be missing.
         from uploader.run import Run
     except ImportError as error:
         ended: UploaderError = missing_module(error)
@@ -107,7 +110,7 @@ def run(
 
 def _show(show: Show) -> int:
     """Write a text in the place of a run, and return the exit code."""
-    # Whoever gets the usage has not asked for it: nothing was given at all.
+    # The usage is shown when no input was given, so nobody asked for it.
     unasked = show == "usage"
     stream = sys.stderr if unasked else sys.stdout
     with suppress(OSError):
@@ -118,12 +121,12 @@ def _show(show: Show) -> int:
 
 
 def _drop_inherited_settings() -> None:
-    """Resets inherited process settings that could expose secrets.
+    """Reset inherited process settings that could expose secrets.
 
-    With SSLKEYLOGFILE urllib3 and Python's ssl write the keys of every connection to a file, by
-    which whoever recorded the traffic reads the access tokens in it. GitLab's runner starts its
-    jobs with the umask 0, under which new files and folders could be changed by every user of the
-    machine; a stricter umask than 022 stays.
+    With SSLKEYLOGFILE urllib3 and Python's ssl write the keys of every connection to a file, with
+    which anyone who recorded the traffic could read the access tokens in it. GitLab's runner starts
+    its jobs with the umask 0, under which new files and folders could be changed by every user of
+    the machine; a stricter umask than 022 stays.
     """
     os.environ.pop("SSLKEYLOGFILE", None)
     inherited = os.umask(0o022)
@@ -131,22 +134,21 @@ def _drop_inherited_settings() -> None:
 
 
 def _silence_libraries() -> None:
-    """Keeps what libraries log, or warn of, away from the log of the run.
+    """Keep the messages and warnings of libraries out of the log of the run.
 
-    They don't know what is secret (urllib3 names the whole URL in a warning), and their words would
-    not pass the redactor. Without any handler Python prints warnings of loggers to the standard
-    error itself.
+    They don't know what is secret (urllib3 names the whole URL in a warning), and their messages
+    would not pass through the redactor. Without any handler Python prints warnings of loggers to
+    the standard error itself.
     """
     logging.getLogger().addHandler(logging.NullHandler())
     logging.captureWarnings(True)
 
 
 def _open_streams() -> None:
-    """Whoever closed a standard stream gets a run like any other; else a socket would take the
-    stream's number.
+    """Reopen closed standard streams on /dev/null, so that no socket gets descriptor 0, 1 or 2.
 
-    A closed input is no empty one: it can't be read. An output that a slow reader shares with us
-    waits for the reader.
+    A closed standard input is opened for writing alone: reading it fails, instead of finding it
+    empty. Output is blocking, even if another process that shares the stream has changed that.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         is_output = number > 0

@@ -16,8 +16,8 @@ class Clock:
     seconds.
 
     `sleep` may end early, by raising, when the run is asked to end; `monotonic` measures, `wall` is
-    the time since the epoch, `fraction` is random in [0, 1), by a generator that has no state that
-    others could notice.
+    the time since the epoch, `fraction` is random in [0, 1), from a generator without a state of
+    its own, so that other users of `random` notice nothing.
     """
 
     sleep: Callable[[float], None]

@@ -39,8 +39,8 @@ def connect(
     """Log in, and return an engine that is ready for the plan's flow.
 
     `inputs` are those of the plan, or in a rehearsal those that lead to the emulator. The first
-    token is fetched here only where nothing else would. Raises what keeps the run from logging in,
-    with what an earlier run may have done.
+    token is fetched here only if no request is sure to fetch it. Raises the error that keeps the
+    run from logging in; its advice names what an earlier run may have done.
     """
     settings = inputs.record(TransferInputs)
     endpoint = settings.api_endpoint
@@ -91,7 +91,7 @@ def _log_in(
     policy: RetryPolicy,
     reporter: LogReporter,
 ) -> Login:
-    """Return the login of the run, with its first token where no request may need one."""
+    """Return the login of the run, with its first token if no request is sure to need one."""
     scopes = plan.prepared.scopes
     login = Login(
         inputs.record(LoginInputs),
@@ -105,7 +105,8 @@ def _log_in(
     if not scopes:  # the job has nothing to ask of the service
         return login
     if source.kind == credential_source.DEFAULT:
-        login.token()  # which tells whether this machine has credentials
+        # Fails if this machine has no credentials.
+        login.token()
     reporter.info(f"Acting as {login.account}.")
     # A dry run may send no other request. A check does, and reports a refusal in its table.
     if inputs.common.dry_run and inputs.common.target != "check":
@@ -145,10 +146,10 @@ def _open_journal(
     quiet: bool = False,
     kept: bool = True,
 ) -> Journal:
-    """Open the journal, which keeps unfinished uploads for a next run; `Engine.clear_journal`
+    """Open the journal, which keeps unfinished uploads for the next run; `Engine.clear_journal`
     closes it.
 
-    With `kept` false nothing is left on disk. A `quiet` run does not say where nothing is kept.
+    With `kept` false nothing is left on disk. A `quiet` run does not log that nothing is kept.
     """
     state = inputs.record(RunInputs)
     key = make_seal_key(state.state_key, lasting, account)
@@ -160,16 +161,16 @@ def _open_journal(
         if key is None:
             why = "there is no lasting secret to encrypt them with; set `state-key`"
         reporter.info(f"Unfinished uploads can't be resumed by a later run: {why}.")
-    # What was begun at one endpoint (an emulator) is nothing to go on with at another.
+    # What was begun at one endpoint (such as an emulator) can't be continued at another.
     endpoint = inputs.common.api_endpoint
-    whose = account
+    owner = account
     if endpoint:
-        whose = f"{account} at {endpoint}"
+        owner = f"{account} at {endpoint}"
     workspace = inputs.platform.workspace
     store = SealedStore(
         folder,
         key or b"",
-        whose,
+        owner,
         clock,
         reporter,
         *_owners(workspace),
@@ -179,10 +180,10 @@ def _open_journal(
 
 
 def _owners(workspace: Path) -> tuple[int, ...]:
-    """Return the user besides our own whose folder the state may be in.
+    """Return the users besides our own who may own the state folder.
 
-    The container's root works for the user whose workspace it is, to whom a restored cache belongs.
-    A workspace that can't be looked at has no owner.
+    In a container, root works for the user who owns the workspace, and a restored cache belongs to
+    that user. If the owner of the workspace can't be read there is none.
     """
     if os.geteuid() != 0:
         return ()

@@ -1,5 +1,6 @@
-"""The table of everything that a run can fail with, errors.ini: the program takes from it what it
-says of the refusals of others, and docs/TROUBLESHOOTING.md is made from all of it.
+"""The table of everything that a run can fail with, errors.ini. The program takes from it the
+advice on refusals by Google Play and by token endpoints, and on broken connections;
+docs/TROUBLESHOOTING.md is made from all of it.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Entry:
-    """One section: `code` is that of the error, `source` who finds the failure.
+    """One section: `code` is that of the error, `source` says who finds the failure, empty for the
+    program itself.
 
-    Which of the other texts it has depends on the source; errors.ini says it at its top.
+    Which `texts` it has depends on the source; the comment at the top of errors.ini describes them.
     """
 
     code: str
@@ -39,24 +41,24 @@ ENTRIES = tuple(_read())
 
 
 def of_source(source: str) -> Iterator[Entry]:
-    """The entries of `play`, `login` or `network`, in the order in which they are tried."""
+    """Return the entries of `play`, `login` or `network`, in the order in which they are tried."""
     return (entry for entry in ENTRIES if entry.source == source)
 
 
 def briefly(code: str) -> str:
-    """What a refusal of Google Play comes to, in a few words for a heading; empty where the table
+    """Return what a refusal by Google Play means, in a few words for a heading; empty if the table
     has none.
     """
     return _text_of_refusal(code, "short")
 
 
 def is_said_by_google(code: str) -> bool:
-    """Whether the cause of a refusal of Google Play only repeats Google's own message."""
+    """Return whether the cause of a refusal by Google Play only repeats Google's own message."""
     return _text_of_refusal(code, "said_by_google") == "yes"
 
 
 def _text_of_refusal(code: str, name: str) -> str:
-    """One text of a refusal of Google Play; empty where the table has none."""
+    """Return one text of a refusal by Google Play; empty if the table has none."""
     for entry in of_source("play"):
         if entry.code == code:
             return entry.texts.get(name, "")

@@ -1,9 +1,10 @@
 """Every way in which a run can end other than well, as a tree.
 
 UploaderError               exit   1  a fault of the program itself
-├── OutputsNotWritten              1  everything was done, and later steps do not learn of it
+├── OutputsNotWritten              1  everything was done, but later steps get no outputs
 ├── InputError                     2  an input is wrong, nothing was sent
 ├── CredentialsError               3  no credentials, not authenticated, not permitted
+│   └── SetupIncomplete               something is missing for a release, such as a permission
 ├── ServiceError                   4  the service refused or can't be trusted
 │   ├── ApiError                      the service said no, in its own words
 │   ├── ReleaseRefused                this program said no, for what the service holds
@@ -13,6 +14,7 @@ UploaderError               exit   1  a fault of the program itself
 ├── IntegrityError                 5  the file changed, or what arrived is not what was sent
 ├── ReleaseTrouble                 6  the release itself is in trouble: rejected, or halted
 ├── TemporaryError                75  retries spent, the session is kept
+├── Stopped                       75  another task failed, and the run ends with that failure
 └── Interrupted            130 / 143  SIGINT; SIGTERM and SIGHUP
 
 An error does not change. Code that catches one and knows more about it raises another:
@@ -38,16 +40,17 @@ class UploaderError(Exception):
     """A fault of the program itself, or of what it needs to run.
 
     What happened, the likely cause and what to do are separate sentences, which each reporter lays
-    out in its own way. `code` names the error for programs: in kebab-case, the same for ever, that
-    of its kind unless it has its own. `session_kept`: an upload that it ended stays in the journal,
-    and a run with the same state folder continues it. `commit_in_doubt`: the commit of one of
-    several apps may have happened.
+    out in its own way. `code` names the error for programs, in kebab-case; it never changes, and is
+    that of the class unless the error has its own. `session_kept`: an upload that the error ended
+    stays in the journal, and a run with the same state folder continues it. `commit_in_doubt`: the
+    commit of one of several apps may have happened.
     """
 
     exit_code: int = 1
     title = "Upload failed"  # a word or two for the kind of failure
     code: str = "internal-error"
-    unanswered = False  # only an `Interrupted` is ever that
+    # Only an `Interrupted` can be that.
+    unanswered = False
     session_kept = False
     commit_in_doubt = False
     # what happened in detail, one line each, if one sentence can't say it
@@ -156,8 +159,8 @@ class OutputsNotWritten(
 class Problem:
     """One mistake in the inputs: which input, what is wrong with what was given, what is accepted.
 
-    `covers` are the inputs that a foreign or misspelt name was given for: that they are missing is
-    no second mistake. `code` is that of the error if it is known by one of its own.
+    `covers` are the inputs that a foreign or misspelt name stands for, so that these are not
+    reported as missing, too. `code` is the error's code if the mistake has one of its own.
     """
 
     name: str
@@ -202,7 +205,7 @@ class InputError(
 
 
 class Problems:
-    """All mistakes in a run's inputs, each once, and `warnings`, which end no run.
+    """All mistakes in a run's inputs, each once, and `warnings`, which do not end the run.
 
     A check that can go on after a mistake adds it here; one that can't raises InputError, whose
     problems `collect` adds.
@@ -247,7 +250,7 @@ class Problems:
         self.warnings.append(text)
 
     def collect(self, check: Callable[[], T], *, skip_known: bool = False) -> T | None:
-        """Return the check's value, or None when it raised InputError, whose problems are added.
+        """Return the check's value, or None if it raised InputError, whose problems are added.
 
         With `skip_known` an input that was found wrong before is not reported again by this check.
         """
@@ -394,11 +397,11 @@ class Stopped(
 
 class Interrupted(UploaderError, title="Cancelled", code="interrupted"):
     """The run was told to stop by a signal, as CI systems send it to a job that is cancelled or has
-    reached its time limit. `exit_code` is 130 for SIGINT and 143 for every other.
+    reached its time limit. `exit_code` is 130 for SIGINT and 143 for every other signal.
 
-    `unanswered` is true where a request was sent whole and its answer was not waited for;
-    `in_doubt` where an upload may be complete, a repeat would add a second one, and a later run
-    can't count on finding out.
+    `unanswered` is true if a request was sent whole and its answer was not waited for; `in_doubt`
+    if an upload may be complete, a repeat would add a second one, and a later run can't count on
+    finding out.
     """
 
     session_kept = True

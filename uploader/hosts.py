@@ -1,8 +1,8 @@
 """Which hosts are trusted, decided in this one place: Google's own, this machine, and whoever
 answers at the endpoint.
 
-A URL about whose host parsers could disagree (a user name, a backslash, control characters, no
-ASCII) points nowhere.
+A URL whose host two parsers could read differently (it has a user name, a backslash, control
+characters, or characters beyond ASCII) is taken to point nowhere.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _SERVICE = (
 )
 _SESSIONS = ("/upload/", "/resumable/upload/")
 _DEFAULT_PORTS = {"https": 443, "http": 80}
-# the printed characters of ASCII but the blank and the backslash
+# the printable characters of ASCII except the space and the backslash
 _URL = re.compile(r"[!-\[\]-~]*")
 
 
@@ -51,7 +51,7 @@ NOWHERE = Origin("", "", 0)
 
 
 def origin(url: str) -> Origin:
-    """The origin of an http or https URL; `NOWHERE` for anything else, and where parsers could
+    """Return the origin of an http or https URL; `NOWHERE` for anything else, and if parsers could
     disagree about it.
     """
     if not _URL.fullmatch(url):
@@ -89,61 +89,61 @@ def on_loopback(url: str) -> bool:
 
 def is_google(url: str) -> bool:
     """Whether the URL is https on googleapis.com or a host below it, at the usual port."""
-    found = origin(url)
-    if not _is_usual_https(found):
+    url_origin = origin(url)
+    if not _is_usual_https(url_origin):
         return False
-    return _GOOGLE.fullmatch(found.host) is not None
+    return _GOOGLE.fullmatch(url_origin.host) is not None
 
 
-def _is_usual_https(found: Origin) -> bool:
+def _is_usual_https(url_origin: Origin) -> bool:
     """Whether an origin is https at the usual port."""
-    return found.scheme == "https" and found.port == _DEFAULT_PORTS["https"]
+    return url_origin.scheme == "https" and url_origin.port == _DEFAULT_PORTS["https"]
 
 
-def _is_usual_http(found: Origin) -> bool:
+def _is_usual_http(url_origin: Origin) -> bool:
     """Whether an origin is http at the usual port."""
-    return found.scheme == "http" and found.port == _DEFAULT_PORTS["http"]
+    return url_origin.scheme == "http" and url_origin.port == _DEFAULT_PORTS["http"]
 
 
 def is_google_service(url: str, service: str) -> bool:
     """Whether the URL is https on a host of this Google service, such as `sts`, at the usual
     port.
     """
-    found = origin(url)
-    if not _is_usual_https(found):
+    url_origin = origin(url)
+    if not _is_usual_https(url_origin):
         return False
     forms = "|".join(_SERVICE)
     forms = forms.replace("{service}", service)
     forms = forms.replace("{region}", _REGION)
-    return re.fullmatch(forms, found.host) is not None
+    return re.fullmatch(forms, url_origin.host) is not None
 
 
 def is_github_oidc(url: str, server: str) -> bool:
     """Whether the URL is https on a host where GitHub, or the CI system at `server`, hands out
     identity tokens.
 
-    `server` is the runner's GITHUB_SERVER_URL, empty where no runner has surely set it. Its own
-    host counts where it is not github.com: GitHub Enterprise Server and Forgejo hand out tokens
+    `server` is the runner's GITHUB_SERVER_URL, empty unless a runner has surely set it. Its own
+    host counts if that is not github.com: GitHub Enterprise Server and Forgejo hand out tokens
     there. GitHub Enterprise Cloud has hosts of its own below ghe.com.
     """
-    found = origin(url)
+    url_origin = origin(url)
     own = origin(server)
-    if _is_usual_https(found):
-        if _GITHUB_OIDC.fullmatch(found.host):
+    if _is_usual_https(url_origin):
+        if _GITHUB_OIDC.fullmatch(url_origin.host):
             return True
-        if _GHE.fullmatch(found.host) and _GHE.fullmatch(own.host):
+        if _GHE.fullmatch(url_origin.host) and _GHE.fullmatch(own.host):
             return True
     if own.scheme != "https" or own.host == "github.com":
         return False
-    return found == own
+    return url_origin == own
 
 
 def is_aws_metadata(url: str) -> bool:
     """Whether the URL points to the metadata server of an AWS machine, over http at the usual
     port.
     """
-    found = origin(url)
-    return _is_usual_http(found) and found.host in _AWS_METADATA
+    url_origin = origin(url)
+    return _is_usual_http(url_origin) and url_origin.host in _AWS_METADATA
 
 
 def is_azure_metadata(url: str) -> bool:
@@ -157,53 +157,55 @@ def is_google_metadata(url: str) -> bool:
     """Whether the URL points to the metadata server of a Google machine, over http at the usual
     port.
     """
-    found = origin(url)
-    return _is_usual_http(found) and found.host in _GOOGLE_METADATA
+    url_origin = origin(url)
+    return _is_usual_http(url_origin) and url_origin.host in _GOOGLE_METADATA
 
 
 def image_host(url: str) -> str:
-    """The root of a URL on the hosts from which Google serves pictures to everybody; empty for any
-    other URL.
+    """Return the root of a URL on the hosts from which Google serves pictures to everybody; empty
+    for any other URL.
     """
-    found = origin(url)
-    if not _is_usual_https(found):
+    url_origin = origin(url)
+    if not _is_usual_https(url_origin):
         return ""
-    if not _IMAGES.fullmatch(found.host):
+    if not _IMAGES.fullmatch(url_origin.host):
         return ""
-    return f"https://{found.host}"
+    return f"https://{url_origin.host}"
 
 
 def is_secure(url: str) -> bool:
-    """Whether the URL is https, or http on loopback: nobody on the way reads what is sent there."""
+    """Whether the URL is https, or http on loopback, so that nobody on the way can read what is
+    sent.
+    """
     return origin(url).scheme == "https" or on_loopback(url)
 
 
 def may_use_proxy(url: str) -> bool:
-    """Whether a proxy may stand between: only where TLS keeps it out of what is said, and never on
-    this machine.
+    """Whether requests to the URL may go through a proxy: only over https, which the proxy can't
+    read, and never to this machine.
 
-    What travels in clear goes to this machine or its metadata server alone, and holds tokens.
+    Requests in clear text go only to this machine or its metadata server, and they exchange tokens.
     """
     return origin(url).scheme == "https" and not on_loopback(url)
 
 
 def trusted(uri: str, endpoint: str) -> bool:
-    """Whether the token may follow a session URI named by `endpoint`: an upload path of Google's
-    hosts, or its origin.
+    """Whether the access token may be sent to a session URI that `endpoint` returned: an upload
+    path on Google's hosts, or any path on the origin of the endpoint.
 
     Every upload method of Google's discovery documents is below `/upload/`, where the services'
     sessions are too; some documents name `/resumable/upload/` for the resumable ones, and services
-    once answered with sessions there. What else is on these hosts could be changed or deleted with
-    the token. Where `api-endpoint` names a host that is not Google's, its sessions may be anywhere
-    below it.
+    once answered with sessions there. A request to any other path of these hosts could change or
+    delete something with the token. If `api-endpoint` names a host that is not Google's, its
+    sessions may be anywhere on it.
     """
     if not is_google(uri):
-        found = origin(uri)
-        return found != NOWHERE and found == origin(endpoint)
+        url_origin = origin(uri)
+        return url_origin != NOWHERE and url_origin == origin(endpoint)
     path = urlsplit(uri).path
     if not path.startswith(_SESSIONS):
         return False
-    # as a server may read it that decodes it once more
+    # as a server would read it that decodes it once more than it should
     decoded = unquote(unquote(path))
     segments = re.split(r"[/\\]", decoded)
     return "." not in segments and ".." not in segments

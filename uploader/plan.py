@@ -40,11 +40,10 @@ from uploader.text import capitalised
 MAX_STEPS = 200  # of the output `plan`
 MAX_CHARACTERS = 300  # of one of its steps
 
-# In the place of files that were not found: a service that is given none would miss more than the
-# files.
+# Stands in for files that were not found: without any file a service would report further mistakes.
 _NOT_FOUND = Artifact("files", "files", 0, data=b"")
-# In the place of an `api-endpoint` that is empty or wrong, or the embedded emulator's: with this
-# machine's an emulator's key is no second mistake.
+# Stands in for an `api-endpoint` that is wrong, or is the embedded emulator: an emulator's key is
+# accepted for an endpoint on this machine, so it is not reported as a second mistake.
 _LOCAL = "http://127.0.0.1"
 
 
@@ -60,12 +59,12 @@ class Plan:
     source: CredentialSource | None
 
     def lines(self) -> tuple[str, ...]:
-        """The plan as people read it, one step a line."""
+        """Return the plan as people read it, one step a line."""
         return tuple(map(capitalised, self.prepared.lines))
 
     def as_json(self) -> str:
-        """The output `plan` where the service has no better one: the steps in words, bounded, on
-        one line.
+        """Return the output `plan` for a service that has no better one: the steps in words,
+        bounded, on one line.
         """
         steps = self.lines()
         few = [step[:MAX_CHARACTERS] for step in steps[:MAX_STEPS]]
@@ -79,11 +78,11 @@ class Plan:
 
 
 def make_plan(inputs: Inputs, problems: Sequence[Problem]) -> Plan:
-    """Runs every offline check. Raises `InputError` with `problems` and whatever else is wrong."""
+    """Run every offline check. Raises `InputError` with `problems` and whatever else is wrong."""
     all_problems = Problems(problems)
     rehearsal = inputs.common.rehearsal
     source = None
-    # A login that a rehearsal is given is not used, but a mistake in it is to be found.
+    # A rehearsal does not use the given login, but still reports mistakes in it.
     if not rehearsal or inputs.record(LoginInputs).is_given:
         source = all_problems.collect(
             partial(_parse_login, inputs, all_problems), skip_known=True
@@ -101,7 +100,7 @@ def make_plan(inputs: Inputs, problems: Sequence[Problem]) -> Plan:
     if inputs.common.shard:
         files = part(every_file, *inputs.common.shard)
     if every_file and files == every_file:
-        # The other jobs have nothing: this one is no part of a split.
+        # The other shards are empty, so this job treats its files as not split.
         inputs = inputs.changed(shard=None)
     prepared = None
     if inputs.common.target:
@@ -124,8 +123,8 @@ def _parse_login(inputs: Inputs, problems: Problems) -> CredentialSource:
 
 
 def _with_token_file(inputs: Inputs, source: CredentialSource) -> Inputs:
-    """Return the inputs with the file that the login takes its token from: a secret as well as the
-    credentials that name it, and never to be opened.
+    """Return the inputs with the file that the login takes its token from added to
+    `credential_files`: it is as secret as the credentials that name it, and is never uploaded.
     """
     origin = source.info.get("credential_source")
     if not isinstance(origin, Mapping):
@@ -138,8 +137,8 @@ def _with_token_file(inputs: Inputs, source: CredentialSource) -> Inputs:
 
 
 def prepare(inputs: Inputs, files: Artifacts, workspace: Workspace) -> Prepared:
-    """What the target makes of the few inputs that it reads and of the files. Raises InputError
-    with every problem.
+    """Check the inputs that the target reads and the files, and return what its service will do.
+    Raises InputError with every problem.
     """
     common = inputs.common
     if common.shard and common.files and not files:
@@ -147,7 +146,8 @@ def prepare(inputs: Inputs, files: Artifacts, workspace: Workspace) -> Prepared:
         number, count = common.shard
         nothing = f"Shard {number}/{count}: no file is assigned to this job."
         return Prepared((nothing,), (), partial(_end, nothing))
-    # Google Play's services know its refusals, and which of them are about permissions.
+    # Google Play's services give advice of their own on refusals; the others get it from
+    # `_carry_out`.
     for_play = _prepare_for_play(inputs, files, workspace)
     if for_play:
         return for_play
@@ -202,9 +202,9 @@ def prepare(inputs: Inputs, files: Artifacts, workspace: Workspace) -> Prepared:
 def _prepare_for_play(
     inputs: Inputs, files: Artifacts, workspace: Workspace
 ) -> Prepared | None:
-    """What a target of Google Play makes of its inputs; None for any other target.
+    """Return what the service of a Google Play target will do; None for any other target.
 
-    Each service is loaded where it is the target: a run has no use for the others.
+    A service is imported only if it is the target: a run has no use for the others.
     """
     match inputs.common.target:
         case "play":

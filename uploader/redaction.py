@@ -47,9 +47,9 @@ _GOOGLE: Final = {
 }
 _KEY_LABEL: Final = "[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?"
 _KEY_BEGINS: Final = re.compile(rf"-{{4,5}} ?BEGIN {_KEY_LABEL} ?-{{4,5}}")
-# characters between the first line of a key and its body, and a line of that
+# characters behind the first line of a key in which its body is looked for
 _KEY_HEADERS: Final = 400
-# the shortest private key: 64 characters
+# enough for the beginning of a body: the shortest private key has 64 characters
 _KEY_BODY: Final = re.compile(r"[A-Za-z0-9+/]{40}")
 
 # Credentials that are recognised by their shape. Each pattern either starts where a token can begin

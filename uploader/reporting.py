@@ -20,7 +20,7 @@ class UploadProgress(Protocol):
 
     @property
     def size(self) -> int | None:
-        """The file's size; None while the end of a stream was not read."""
+        """The file's size; None for a stream until its end is read."""
 
     @property
     def position(self) -> int:
@@ -28,11 +28,11 @@ class UploadProgress(Protocol):
 
     @property
     def stored(self) -> int:
-        """What the server last confirmed that it holds, which may be less than before."""
+        """How many bytes the server last confirmed that it holds, which may be less than before."""
 
     @property
     def bytes_sent(self) -> int:
-        """What this run handed to the network, bytes that were sent again included."""
+        """How many bytes this run handed to the network, including those that were sent again."""
 
     @property
     def seconds(self) -> float:
@@ -40,7 +40,7 @@ class UploadProgress(Protocol):
 
 
 class UploadListener:
-    """Hears what happens to one upload, in the order in which it happens.
+    """A listener to what happens to one upload, in the order in which it happens.
 
     Every call comes from the thread that carries out the upload, and does nothing unless a subclass
     overrides it. A listener reads the figures from the upload and keeps none of them.
@@ -81,13 +81,13 @@ class UploadListener:
         """Nobody will go on with the session."""
 
     def completed(self) -> None:
-        """The service calls the upload complete; what it stored was not compared yet."""
+        """The service calls the upload complete; what it stored has not been compared yet."""
 
     def finished(self) -> None:
-        """All of the file is stored, and what the service says of it is true."""
+        """All of the file is stored, and the digests and size that the service states are right."""
 
     def failed(self, error: UploaderError) -> None:
-        """The upload has ended without that."""
+        """The upload has failed with this error."""
 
 
 class Reporter(Protocol):
@@ -103,14 +103,10 @@ class Reporter(Protocol):
         """Logs a line that deserves attention though the run goes on."""
 
     def group(self, title: str, *, folded: bool = True) -> AbstractContextManager[None]:
-        """Holds together what is logged inside, under a title of its own; `folded` where the
-        platform can.
-        """
+        """Groups what is logged inside under a title, `folded` if the platform can do that."""
 
     def redact_session(self, uri: str, endpoint: str) -> None:
-        """Never shows from now on what a session URI holds beyond the public URL of its
-        endpoint.
-        """
+        """Hides from now on what a session URI has beyond the public URL of its endpoint."""
 
     def show_progress(self, upload: UploadProgress) -> UploadListener:
-        """Shows how far an upload is from now on, whenever what is returned hears of it."""
+        """Shows from now on how far an upload is, whenever the returned listener is called."""

@@ -98,8 +98,8 @@ def not_reached(path: str, size: int | None) -> FileResult:
 
 @dataclass
 class RunRecord:
-    """What a run has to show. It is filled while the run goes on, so it is complete even if the run
-    fails.
+    """The results and outputs of a run. It is filled while the run goes on, so it is complete even
+    if the run fails.
 
     `ids` are the resource ids if they are not those of the uploads, such as version codes, or a
     draft that was sent without an upload. `replaced` are the results of files that were tried

@@ -1,5 +1,5 @@
-"""Tries again: how long to wait and when to stop, as pure functions; and the one place where a run
-waits.
+"""Retries: how long to wait as pure functions, when to give up, and the one place where a run
+sleeps.
 
 The documented schedule: wait 2^n seconds plus a random number of milliseconds up to 1000, drawn
 anew each time, for n = 0, 1, 2, …; by default five waits without progress, about 32 s in all; each
@@ -7,7 +7,7 @@ delay stays under a minute (developers.google.com/android-publisher/upload, "Bes
 
 A run has one `RetryPolicy`; each operation (an upload, a call, the fetching of a token) takes a
 `Retrier` from it, asks it to wait before another attempt, and tells it when the server made
-progress. Who logs a wait is passed in.
+progress. The function that logs a wait is passed in.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ ADVICE: Final[Mapping[str, tuple[str, str]]] = {
 
 def retry_after(response: Result, wall_clock: float) -> float | None:
     """Return the seconds that the server asks us to wait (RFC 9110, section 10.2.3), at most five
-    minutes; None for nonsense.
+    minutes; None if it does not ask, or the value is malformed.
 
-    `wall_clock` is the time in seconds since the epoch, needed for the date form. Read on 429 and
-    503 alone.
+    `wall_clock` is the time in seconds since the epoch, needed for the date form. The header is
+    read on 429 and 503 alone.
     """
     if isinstance(response, TransportError) or response.status not in (429, 503):
         return None
@@ -103,9 +103,9 @@ class RetryPolicy:
     """How a run tries again: `max_retries` waits without progress, none that would end after the
     run's deadline.
 
-    The deadline is `retry_deadline` seconds after the run's first operation began. `out_of_time` is
-    true once an operation was given up for it: then nothing new is begun, while a run in which all
-    goes well goes on.
+    The deadline is `retry_deadline` seconds after the run's first operation began. `out_of_time`
+    becomes true when an operation is given up because of it: then no other file is begun. A run in
+    which nothing fails may go on past the deadline.
     """
 
     def __init__(
@@ -128,8 +128,9 @@ class RetryPolicy:
         what: str = "",
         seconds: float | None = None,
     ) -> Retrier:
-        """Return the waits of an operation that begins now, each reported to `report`; `what` names
-        it when they are spent, and after `seconds` no other is allowed.
+        """Return the retrier of an operation that begins now. Each wait is reported to `report`;
+        `what` names the operation in the error when it is given up; no wait may end later than
+        `seconds` from now.
         """
         now = self.clock.monotonic()
         if self._deadline is None:
@@ -146,11 +147,11 @@ class RetryPolicy:
         report: Callable[[str], None],
         first: float = FIRST_POLL,
     ) -> bool:
-        """Sleep until the next look at something that takes its time; False if none is left until
-        `end`.
+        """Sleep until the next look at something that takes time to be ready. Return False, without
+        a sleep, if no time is left until `end`.
 
-        The pause number 1 takes `first` seconds, each one after it twice the last, up to 40 times
-        the first. `end` is on the monotonic clock. Raises `Interrupted`.
+        Pause `number` 1 takes `first` seconds, each further one twice as long, up to 40 times the
+        first. `end` is on the monotonic clock. Raises `Interrupted` and `Stopped` as `sleep` does.
         """
         left = end - self.clock.monotonic()
         if left <= 0:
@@ -162,10 +163,10 @@ class RetryPolicy:
         return True
 
     def sleep(self, seconds: float) -> None:
-        """Wait. This is the only place where a run does.
+        """Sleep. This is the only place where a run does.
 
-        Raises `Interrupted` when it is cancelled, and `Stopped` if something that was begun
-        together with what waits has failed.
+        Raises `Interrupted` when the run is cancelled, and `Stopped` if another task of the
+        caller's group has failed.
         """
         while tasks.in_group() and seconds > 1.0:
             # Others may fail meanwhile, which ends this wait as well.
@@ -180,8 +181,8 @@ class RetryPolicy:
 
 
 class Retrier:
-    """The waits of one operation, until `deadline` on the monotonic clock; `retries` counts
-    them. `seconds` is given where it is the operation's own deadline, and not the run's.
+    """The waits of one operation, until `deadline` on the monotonic clock; `retries` counts them.
+    `seconds` is given if the deadline is the operation's own, and not the run's.
     """
 
     def __init__(
@@ -207,7 +208,9 @@ class Retrier:
         self._renewed = False
 
     def may_renew(self) -> bool:
-        """Return whether a rejected token may be renewed: once for each stretch of progress."""
+        """Return whether a rejected token may be renewed: once until the server makes progress
+        again. If so, it is reported.
+        """
         if self._renewed:
             return False
         self._renewed = True
@@ -235,7 +238,8 @@ class Retrier:
         With `at_once` the first wait does not sleep, though it counts: it is for a server that
         answered properly and only left something unsaid. `cause` is the likely cause and `hint`
         what to do, reported with the last words of the `response` when no wait is left. Raises
-        TemporaryError when no further wait is allowed, and Interrupted when the run is cancelled.
+        TemporaryError when no further wait is allowed, Interrupted when the run is cancelled, and
+        Stopped if another task of the group has failed.
         """
         policy = self._policy
         now = policy.clock.monotonic()
@@ -244,7 +248,7 @@ class Retrier:
         if sleeps:
             seconds = self._delay(response)
             if self._spent >= policy.max_retries or seconds >= self._deadline - now:
-                raise self._gave_up(why, response, now, cause, hint)
+                raise self._give_up(why, response, now, cause, hint)
         self._report(Wait(why, seconds, self._spent + 1, policy.max_retries))
         if sleeps:
             policy.sleep(seconds)
@@ -262,7 +266,7 @@ class Retrier:
                 return seconds
         return backoff(self._spent, clock.fraction())
 
-    def _gave_up(
+    def _give_up(
         self,
         why: str,
         response: Result | None,
@@ -282,10 +286,10 @@ class Retrier:
             cause = TOO_FAST
         if code in ADVICE:
             cause, hint = ADVICE[code]
-        what = self._exhausted(why + last_words(response))
+        what = self._describe_limit(why + last_words(response))
         return TemporaryError(what, cause=cause, hint=hint, code=code)
 
-    def _exhausted(self, why: str) -> str:
+    def _describe_limit(self, why: str) -> str:
         """Return which operation was given up, because of which limit, and its last error."""
         if self._spent < self._policy.max_retries:
             limit = f"the retry deadline ({self._policy.retry_deadline:g} s)"

@@ -45,7 +45,7 @@ SERVED = "uploader-served.json"
 MIN_SCREENSHOTS = 2  # in a language of the store listing (Play Console Help)
 # where GitHub mounts it; on the host it has another path
 CONTAINER_WORKSPACE = Path("/github/workspace")
-# targets whose dry run compares its plan with what is there, and says more than its steps
+# targets whose dry run compares the plan with what is there, which says more than the steps alone
 COMPARING = ("play", "play-rollout")
 
 
@@ -78,7 +78,7 @@ class Run:
     def to_its_end(self, problems: Sequence[Problem]) -> int:
         """Carry the run out in a thread of its own, report how it ended, and return the exit code.
 
-        `problems` are those that are known of its inputs.
+        `problems` are the mistakes already found in its inputs.
         """
         try:
             run_in_thread(lambda: self.carry_out(problems), self._cancellation)
@@ -93,14 +93,15 @@ class Run:
                 cause="This is a bug in the uploader, not in your inputs.",
                 hint="Run again with RUNNER_DEBUG=1 for the details, and report them.",
             )
-            if self._inputs.platform.debug:  # if it is asked for, redacted
+            # The reporter redacts it.
+            if self._inputs.platform.debug:
                 self._reporter.info("".join(traceback.format_exception(error)))
         return self._report()
 
     def carry_out(self, problems: Sequence[Problem]) -> None:
         """Plan the run, log in, and do what was planned.
 
-        Raises the error that ends the run; `problems` are those that are known of its inputs.
+        Raises the error that ends the run; `problems` are the mistakes already found in its inputs.
         """
         self._remove_earlier_statement()
         self._cancellation.check()
@@ -110,7 +111,7 @@ class Run:
             for line in plan.lines():
                 self._reporter.info(line)
             platform = self._inputs.platform
-            # GitLab has no page for a summary, which tells it elsewhere.
+            # Elsewhere the job summary says this, but GitLab has no page for one.
             if platform.kind == "gitlab" and platform.provenance.in_words:
                 self._reporter.info(f"For {platform.provenance.in_words}")
         for warning in (*self._inputs.warnings, *plan.prepared.warnings):
@@ -135,8 +136,8 @@ class Run:
             raise self._outcome.trouble
 
     def _remove_earlier_statement(self) -> None:
-        """Remove the statement of an earlier run, where this one compares: however it ends, nobody
-        takes that for its own.
+        """Remove the statement of an earlier run if this run is to write one. If it fails before
+        that, nobody takes the old one for its own.
         """
         if self._is_compared:
             Destination(Workspace.of(self._inputs), "files", SERVED).remove()
@@ -153,7 +154,7 @@ class Run:
 
         They have the emulator's own key: a real credential is not used, even if given.
         """
-        # A package of its own, and a part of Play: nothing else of the program needs them.
+        # Imported only now: nothing but a rehearsal needs them.
         from google_emulator import Emulator
         from uploader.services.play.rehearsal import live_app
         from uploader.services.play.track_names import only_in_the_emulator
@@ -161,7 +162,8 @@ class Run:
         release = plan.inputs.record(ReleaseInputs)
         min_users = plan.inputs.record(RolloutInputs).gate_min_users
         config, begins_with = live_app(release, min_users, plan.prepared)
-        # Whose groups they are is not known here: those that are asked for exist.
+        # The emulator has every group of testers that the input names: which ones the real project
+        # has is not known here.
         groups = plan.inputs.record(AppDistributionInputs).tester_groups
         config = {
             **config,
@@ -219,7 +221,7 @@ class Run:
         return 0
 
     def _log_failure(self, error: UploaderError) -> None:
-        """Log how the run failed. One that never began took no time."""
+        """Log how the run failed, and how long it took if it got as far as logging in."""
         if self.engine:
             times = self._times()
             if times:
@@ -231,13 +233,15 @@ class Run:
         self._reporter.error(error)
 
     def _is_done(self) -> bool:
-        """Return whether nothing is held, and nothing is left to a person."""
+        """Return whether nothing is held back, and nothing is left for a person to do."""
         if self._outcome is None or self._outcome.heading is None:
             return True
         return self._outcome.heading.mark == "done"
 
     def _beginning(self) -> str:
-        """Return how the last line of a run begins that had no lasting effect."""
+        """Return how the last line of a run without a lasting effect begins; empty for any other
+        run.
+        """
         if self._common.rehearsal:
             return "Rehearsal, nothing was published. "
         if self._common.dry_run and self._common.target in COMPARING:
@@ -254,8 +258,8 @@ class Run:
     ) -> None:
         """Write the results file and the outputs.
 
-        A run in a shell that never began deletes the results of an earlier run, and writes none. In
-        CI they are always written, since later steps may count on them.
+        A run in a shell that did not get as far as logging in deletes the results of an earlier
+        run, and writes none. In CI they are always written, since later steps may count on them.
         """
         platform = self._inputs.platform
         path = platform.workspace / RESULTS
@@ -272,8 +276,8 @@ class Run:
             self._error = OutputsNotWritten(last_line)
 
     def _times(self) -> str:
-        """Return how long the run took, and how much of that it waited for answers, to be appended
-        to the last line.
+        """Return a sentence to append to the last line: how long the run took, and how much of that
+        it waited for answers.
 
         It is empty for a rehearsal: most of its time goes into the start of the emulator and the
         making of its key, and no answer is Google's.
@@ -430,9 +434,10 @@ class Run:
         return tuple(sections)
 
     def _what_did_not_happen(self, outputs: Mapping[str, str], in_review: int) -> str:
-        """Return what a failed run has not done, for the heading: `Not released`.
+        """Return what a failed run has not done, for the heading: `Not released`. Empty if the
+        heading should say nothing of that.
 
-        The releases of so many apps are `in_review`.
+        `in_review` is the number of apps whose releases are in review.
         """
         if (
             self._common.target == "play-verify"
@@ -456,7 +461,7 @@ class Run:
             done = "released"
         in_doubt = committed == ""
         if apps:
-            # Of apps that the run did not get to look at, it has published nothing either.
+            # An app that the run did not get to has no value, but is not in doubt.
             in_doubt = self._error is not None and self._error.commit_in_doubt
         if in_doubt:
             return f"Perhaps {done}"
@@ -471,8 +476,8 @@ class Run:
         in_review: int,
         outputs: Mapping[str, str],
     ) -> str:
-        """Return how many of several apps are live or sent for review, and which one failed; empty
-        if none is, or all are. `apps` is the value of the output of that name.
+        """Return how many of several apps are live or sent for review, and which ones failed; empty
+        if none or all of them are committed. `apps` is the value of the output of that name.
         """
         committed = sum(1 for app in apps.values() if app["committed"])
         if committed in (0, len(apps)):
@@ -480,7 +485,8 @@ class Run:
         of_all = f"of {len(apps)} apps"
         is_sent = outputs.get("sent-for-review") != "false"
         if not is_sent or self._inputs.record(ReleaseInputs).wait_for:
-            # some may have to be sent by a person, and no review was waited for
+            # What became of a review is not known: a person has to send the changes, or the wait
+            # for it failed.
             words = f"{committed} {of_all} {_are(committed)} committed"
         elif not in_review:
             words = f"{committed} {of_all} {_are(committed)} live"
@@ -495,7 +501,9 @@ class Run:
         return words
 
     def _failed_apps(self, apps: Mapping[str, Any]) -> list[str]:
-        """Return which of several apps failed; none after a signal, which is about no app."""
+        """Return the packages of the apps that failed; none after a signal, which is no app's
+        failure.
+        """
         if isinstance(self._error, Interrupted):
             return []
         failed = []

@@ -46,7 +46,7 @@ _current: ContextVar[_Group | None] = ContextVar("group", default=None)
 
 
 def check() -> None:
-    """Raise Stopped if something that was begun together with this has failed."""
+    """Raise Stopped if another task of the caller's group has failed."""
     group = _current.get()
     if group is not None and group.failed:
         raise Stopped
@@ -71,7 +71,7 @@ def together(tasks: Sequence[Callable[[], T]], at_once: int) -> list[T]:
 
     After a failure it waits until no task is running any more. Then it raises the failure with the
     highest priority: a signal before a refusal, and a refusal before a temporary error; of several
-    alike the first in the order of the tasks.
+    with the same priority, the first in the order of the tasks.
     """
     group = _Group(_current.get())
     futures: list[Future[T]] = []

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 
-# brackets; the YAML library's time grows with the square of what are open at once
+# Brackets within brackets. The time that the YAML library takes grows with the square of their
+# number.
 MAX_NESTING = 100
 
 
 def nested_deeply(text: str) -> bool:
-    """Whether more brackets are open at once than anybody means. Those in quotes count as well:
-    this is no parser.
+    """Return whether brackets are nested more deeply than anybody would intend. Those in quotes
+    count as well, because this is no parser.
     """
     depth = 0
     for bracket in re.finditer(r"[\[\]{}]", text):
@@ -24,8 +25,8 @@ def nested_deeply(text: str) -> bool:
 
 
 def sentence(text: str) -> str:
-    """The text with a full stop, unless it already ends like a sentence: a server's messages often
-    do not.
+    """Return the text with a full stop, unless it already ends like a sentence; a server's messages
+    often do not.
     """
     has_end = re.search(r"[.!?…][\"'`)\]]*\s*$", text) is not None
     if not text or has_end:
@@ -34,13 +35,13 @@ def sentence(text: str) -> str:
 
 
 def capitalised(text: str) -> str:
-    """The text with a capital first letter; the rest stays as it is."""
+    """Return the text with a capital first letter; the rest stays as it is."""
     return text[:1].upper() + text[1:]
 
 
 def first_line(text: str, limit: int = 80) -> str:
-    """The first line of a text from outside, cut where it is long; an ellipsis tells that there is
-    more.
+    """Return the first line of a text from outside, cut if it is long; an ellipsis shows that there
+    is more.
     """
     first = ""
     lines = text.strip().splitlines()
@@ -52,15 +53,15 @@ def first_line(text: str, limit: int = 80) -> str:
 
 
 def plural(count: int, noun: str) -> str:
-    """`1 file`, `2 files`."""
+    """Return a count with its noun: `1 file`, `2 files`."""
     if count == 1:
         return f"{count} {noun}"
     return f"{count} {noun}s"
 
 
 def share(part: int, whole: int | None) -> str:
-    """A part of so many bytes as people read it: `5.0 of 8.0 MiB`; of an unknown whole the part
-    alone.
+    """Return how many bytes of the whole these are, as people read it: `5.0 of 8.0 MiB`; the part
+    alone if the whole is unknown.
     """
     shown_part = format_size(part)
     if not whole:
@@ -73,7 +74,7 @@ def share(part: int, whole: int | None) -> str:
 
 
 def format_size(count: float) -> str:
-    """A number of bytes as people read it: `512 B`, `1.5 MiB`."""
+    """Return a number of bytes as people read it: `512 B`, `1.5 MiB`."""
     if abs(count) < 1024:
         return f"{count:.0f} B"
     for unit in ("KiB", "MiB", "GiB"):
