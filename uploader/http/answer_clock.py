@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 
 class AnswerClock:
-    """Counts the time in which a request has left whole and is not answered.
+    """Measures the time in which at least one request has been sent whole and not been answered.
 
-    Requests that wait at the same time are counted once: it is what a person waits for.
+    Time in which several requests wait counts once, since a person waits for it once.
     """
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
@@ -29,7 +29,7 @@ class AnswerClock:
             return self._seconds
 
     def start(self) -> None:
-        """One more request has left whole."""
+        """Note that a request has been sent whole."""
         with self._lock:
             if not self._waiting:
                 self._since = self._monotonic()

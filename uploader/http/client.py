@@ -5,15 +5,14 @@ requests sends, through its adapter and not through a session: no redirect is fo
 sent again by itself, no cookie is parsed and no .netrc is read. Added to it are
 
 - a limit on the time of a response as a whole, where requests limits each read alone: one timer for
-  each request, which shuts the connection down as `HttpClient.abort` does;
-- a limit on the size of a response, with its headers and what frames its chunks;
-- a look at the headers before they are parsed, since http.client takes the end of the connection
-  for the end of the headers, and a body that has to say where it ends: anybody on the way can end a
-  connection, over TLS as well;
-- whether all of the request was sent (`sent_whole`).
+each request, which shuts the connection down as `HttpClient.abort` does; - a limit on the size of a
+response, with its headers and what frames its chunks; - a check of the headers before they are
+parsed, since http.client takes the end of the connection for the end of the headers, and a check
+that the response states where its body ends: anybody on the way can end a connection, over TLS as
+well; - whether all of the request was sent (`sent_whole`).
 
 Nothing is read while a body is sent. If a server answers early and closes the connection, urllib3
-reads its answer all the same if it is still there; else that is a broken connection.
+still reads the answer if it has arrived; otherwise the connection counts as broken.
 """
 
 from __future__ import annotations
@@ -53,12 +52,12 @@ MAX_BODY = 4 * 1024 * 1024
 MAX_HEAD = 64 * 1024
 # bytes of a response beside its body: for the headers, and for what frames the chunks
 _AROUND_A_BODY = 256 * 1024
-_PIECE = 64 * 1024  # bytes that are read at once, and written at once at first
-_LARGEST_PIECE = 1024 * 1024  # bytes that are written at once
+_PIECE = 64 * 1024  # bytes of one read, and of one write at first
+_LARGEST_PIECE = 1024 * 1024  # bytes of one write
 _HEADER = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+:[^\r\0]*\r?")  # RFC 9112, section 5
 _CONTINUE = re.compile(rb"HTTP/1\.[01] 100\b")
 _LENGTH = re.compile(r"[0-9]{1,19}", re.ASCII)
-# how `SO_LINGER` is told to reset a connection that is closed
+# the value of `SO_LINGER` with which closing a connection resets it
 _RESET = struct.pack("ii", 1, 0)
 # Nothing compressed is asked for: responses are small, and one could unpack to far more than fits
 # in memory.
@@ -67,8 +66,8 @@ _HEADERS = {"Accept": "*/*", "Accept-Encoding": "identity", "Connection": "keep-
 
 @dataclass(frozen=True)
 class Timeouts:
-    """Seconds: to `connect`; without a byte moved in a body (`stall`); for the whole response after
-    the last byte.
+    """The limits on one request. In seconds: to `connect`; without a byte moved in a body
+    (`stall`); for the whole response after the last byte of the request.
 
     `max_size` is how many bytes of the response's body are kept. `min_bytes` is how many of a
     response have to come in each `stall` seconds from its first byte on.
@@ -100,21 +99,22 @@ class HttpClient:
         token: str,
         timeouts: Timeouts,
     ) -> Response:
-        """Send `request` with `blocks`, as many bytes as it says, and return the response.
+        """Send `request` with `blocks` as its body, `request.size` bytes in all, and return the
+        response.
 
         `token` is the bearer token, empty for none. A body longer than `timeouts.max_size` is cut
-        there. Raises `TransportError` when there is no response, or not all of one that
-        `request.receive` takes, and `UntrustedHost` for a certificate that is not trusted. What
-        reading the blocks raises comes through as it is, unless it is an OSError or a ValueError,
-        and what the receiver raises likewise.
+        there. Raises `TransportError` when there is no complete response, `UntrustedHost` for a
+        certificate that is not trusted, and `InputError` for a proxy or certificate authorities
+        that can't be used. Errors raised while the blocks are read, or by the receiver, pass
+        through unless they are an OSError or a ValueError.
         """
         proxy = proxy_for(request.url)
-        # A response that is no file is limited by the timer, as a whole.
+        # Any other response is limited by the timer alone, as a whole.
         read_timeout = timeouts.stall if request.receive else None
         exchange = _Exchange(blocks, timeouts, self.answer_clock)
         self._under_way.add(exchange)
         try:
-            # after it was added: an abort that comes now finds it there
+            # Checked after the exchange was added: an abort that comes later finds it there.
             if self._aborted and not request.closing:
                 raise ConnectionAbortedError
             if origin(request.url) == NOWHERE or " " in proxy:
@@ -156,9 +156,10 @@ class HttpClient:
 class _Exchange:
     """One request under way: its body, as urllib3 takes it, and its hold on the connection.
 
-    `sent_whole` is whether all of the body was handed to the system. `is_shut` is whether the
-    connection was ended from here. `timed_out` is what did not come in time if it was the timer
-    that ended it. `answer_is_partial` is whether some of the response was read and not all.
+    `sent_whole` is whether all of the body was handed to the system. `is_shut` is whether this
+    program ended the connection. `timed_out` says what did not happen in time if the timer ended
+    it, and is empty otherwise. `answer_is_partial` is whether some of the response was read, but
+    not all.
     """
 
     def __init__(
@@ -197,14 +198,15 @@ class _Exchange:
             self._answer_clock.start()
 
     def take_connection(self, sock: Any) -> None:
-        """Let `shut_down` end a connection, in whatever state it is.
+        """Enable `shut_down` to end a connection, in whatever state it is.
 
-        It has a descriptor of its own for that. While TLS is set up, no attribute of a connection
+        It gets a descriptor of its own for that: while TLS is set up, no attribute of a connection
         holds its socket; and `SSLSocket.shutdown` drops the cipher, which another thread may be
         using.
         """
         self._socket = socket.socket(fileno=os.dup(sock.fileno()))
-        if self.is_shut:  # before there was a connection
+        # It was called before there was a connection.
+        if self.is_shut:
             self.shut_down()
 
     def shut_down(self) -> None:
@@ -218,11 +220,12 @@ class _Exchange:
         """End the connection after so many seconds, unless the timer is stopped before."""
         self.stop_timer()
         self._timer = threading.Timer(seconds, self._expire, [reason])
-        self._timer.daemon = True  # a run that ends does not wait for it
+        # The process does not wait for it at its end.
+        self._timer.daemon = True
         self._timer.start()
 
     def stop_timer(self) -> None:
-        """Take the limit in time away."""
+        """Remove the time limit."""
         if self._timer:
             self._timer.cancel()
 
@@ -238,16 +241,16 @@ class _Exchange:
         if not self._socket:
             return
         if self.answer_is_partial:
-            # A connection that is closed in an orderly way announces no room for more: a server
-            # that waits for room to send the rest could wait for minutes. A reset ends that.
-            # macOS refuses it for a connection that is shut down
+            # After an orderly close, a server that has more to send could wait for minutes until it
+            # may send it. A reset ends that. macOS refuses the option if the connection is shut
+            # down.
             with suppress(OSError):
                 self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
         self._socket.close()
 
 
 def _prepare(request: Request, token: str, exchange: _Exchange) -> PreparedRequest:
-    """Return the request as requests takes it, in the words in which it was given.
+    """Return the request as requests takes it, with its URL and headers unchanged.
 
     `PreparedRequest.prepare` would quote a session URI anew, and leave out the length of a body of
     no bytes.
@@ -271,8 +274,8 @@ def _prepare(request: Request, token: str, exchange: _Exchange) -> PreparedReque
 def _read_response(raw: Any, request: Request, exchange: _Exchange) -> Response:
     """Read a response with its body, which goes to the receiver of the request, if there is one.
 
-    A body that is longer than the limit is cut there, and fails as JSON. Raises `HTTPException`
-    for an interim response (1xx), and for a body of which nobody knows where it ends.
+    A body that is longer than the limit is cut there, and fails as JSON. Raises `HTTPException` for
+    an interim response (1xx), and for a body whose end is not stated.
     """
     if raw.status < 200:
         raise HTTPException("an interim response in place of one")
@@ -301,7 +304,7 @@ def _read_response(raw: Any, request: Request, exchange: _Exchange) -> Response:
 def _says_where_it_ends(raw: Any, method: str) -> bool:
     """Return whether the body has a length or comes in chunks.
 
-    One that ends with the connection may have been cut.
+    A body that ends with the connection may have been cut.
     """
     if raw.status in (204, 304) or method == "HEAD":
         return True
@@ -312,14 +315,17 @@ def _says_where_it_ends(raw: Any, method: str) -> bool:
     if length is None:
         return False
     lengths = {
-        value.strip() for value in length.split(",")
-    }  # the same may be said twice
+        value.strip()
+        for value in length.split(",")
+        # The same length may be stated twice.
+    }
     if len(lengths) != 1:
         return False
     return _LENGTH.fullmatch(lengths.pop()) is not None
 
 
-_current = threading.local()  # its `exchange` is the one for which this thread connects
+# Its `exchange` is the one for which the thread connects.
+_current = threading.local()
 
 
 class _Connection(HTTPConnection):
@@ -349,23 +355,23 @@ class _Connection(HTTPConnection):
         if self.sock is None:
             self.connect()
         elif self._exchange is not body:
-            # an earlier request has left the connection open
+            # An earlier request has left the connection open.
             self._exchange = body
             self._exchange.take_connection(self.sock)
         self._exchange.stop_timer()
-        # a proxy's answer to CONNECT was another one
+        # What was read until now was a proxy's response to CONNECT.
         self._exchange.answer_is_partial = False
-        # or urllib3 sends with the time limit of connecting
+        # Otherwise urllib3 would send with the time limit for connecting.
         self.timeout = self._exchange.timeouts.stall
         try:
             super().request(method, url, body, *args, **options)
         except ssl.SSLEOFError:
-            # So the ssl module calls a connection that the other side has closed. Under the name
-            # that this has without TLS, urllib3 looks whether an answer is there.
+            # The ssl module raises this if the other side has closed the connection. On a
+            # BrokenPipeError, as it comes without TLS, urllib3 still looks for a response.
             raise BrokenPipeError from None
 
     def getresponse(self) -> Any:
-        """Read the head of the response, from where on the whole of it has a limit in time."""
+        """Start the time limit for the whole response, and read its head."""
         self._exchange.start_timer(
             self._exchange.timeouts.response, "the answer did not arrive in time"
         )
@@ -374,7 +380,7 @@ class _Connection(HTTPConnection):
     def response_class(  # type: ignore[override]  # a class there
         self, sock: Any, *args: Any, **options: Any
     ) -> HTTPResponse:
-        """Return what reads a response, which may also be that of a proxy to CONNECT."""
+        """Return the reader of a response, which may also be a proxy's to CONNECT."""
         return _CheckedResponse(sock, self._exchange, *args, **options)
 
 
@@ -383,7 +389,7 @@ class _TLSConnection(_Connection, HTTPSConnection):
 
 
 class _CheckedResponse(HTTPResponse):
-    """http.client's response, limited in size, whose head is looked at before it is parsed."""
+    """http.client's response, limited in size, with a check of its head before that is parsed."""
 
     fp: Any
 
@@ -395,7 +401,7 @@ class _CheckedResponse(HTTPResponse):
         self.fp = io.BufferedReader(limited, _PIECE)
 
     def begin(self, *args: Any, **options: Any) -> None:
-        """Read and parse the head; Python 3.15 gives it a limit on the number of headers."""
+        """Read and parse the head. Python 3.15 passes a limit on the number of headers."""
         stream = self.fp
         head = _read_head(stream)
         while _CONTINUE.match(head):
@@ -408,9 +414,7 @@ class _CheckedResponse(HTTPResponse):
 
 
 class _LimitedReader(io.RawIOBase):
-    """What comes from a connection as one response, limited in size and at a minimum rate, until it
-    is shut down.
-    """
+    """The bytes of one response, with a limit on their number and a minimum rate."""
 
     def __init__(self, stream: io.RawIOBase, exchange: _Exchange) -> None:
         self._stream = stream
@@ -423,10 +427,10 @@ class _LimitedReader(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int | None:
-        """Read into a buffer. Raises `BrokenAnswer` if more is asked for than the limit allows, and
-        if too little comes.
+        """Read into a buffer. Raises `BrokenAnswer` if the response is longer than the limit allows
+        or comes too slowly, and ConnectionAbortedError once the connection was shut down.
         """
-        # what has arrived by now could still take seconds to read
+        # Reading what has already arrived could still take seconds.
         if self._exchange.is_shut:
             raise ConnectionAbortedError
         if self._left <= 0:
@@ -439,8 +443,8 @@ class _LimitedReader(io.RawIOBase):
         return count
 
     def _check_rate(self, count: int) -> None:
-        """Count bytes that have come. Raises `BrokenAnswer` where a server keeps the connection
-        alive with a few of them.
+        """Count bytes that have arrived. Raises `BrokenAnswer` if a server only keeps the
+        connection alive with a few of them.
         """
         timeouts = self._exchange.timeouts
         now = time.monotonic()
@@ -460,14 +464,15 @@ class _LimitedReader(io.RawIOBase):
 
 
 def _read_head(stream: io.BufferedReader) -> bytes:
-    """Return the head of a response with its empty line; no bytes at the end of the connection.
+    """Return the head of a response with its empty line; no bytes if the connection has ended.
 
-    Raises `BrokenAnswer` for one that is cut or too large, and for headers that parsers read in
+    Raises `BrokenAnswer` for a head that is cut or too large, and for headers that parsers read in
     different ways: folded ones, and lines that are no header.
     """
     head = stream.readline(MAX_HEAD + 1)
     if not b"HTTP/".startswith(head[:5]):
-        return head  # no HTTP, which http.client says: nothing more is waited for
+        # Not HTTP, as http.client will report: nothing more is read.
+        return head
     line = head
     while head and line not in (b"\r\n", b"\n"):
         if len(head) > MAX_HEAD:
@@ -489,7 +494,7 @@ def _check_header(header: bytes) -> None:
 
 
 class _Adapter(HTTPAdapter):
-    """requests' adapter over such connections."""
+    """requests' adapter, which uses the connections of this module."""
 
     def build_response(self, req: PreparedRequest, resp: Any) -> RequestsResponse:
         """Return the response as urllib3 has it: requests would look for cookies in it."""

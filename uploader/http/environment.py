@@ -16,7 +16,7 @@ _PROXY_VARIABLES = ("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")
 def proxy_for(url: str) -> str:
     """Return the URL of the proxy on the way to another URL; empty if there is none.
 
-    Raises `InputError` for a SOCKS proxy, which no other attempt could use either.
+    Raises `InputError` for a SOCKS proxy: trying again would not help.
     """
     if not may_use_proxy(url):
         return ""
@@ -48,9 +48,9 @@ def describe_proxy(proxy: str) -> str:
 
 
 def authorities() -> str:
-    """Return the file or folder of the authorities that are trusted.
+    """Return the path of the file or folder with the certificate authorities that are trusted.
 
-    It is empty for those that come with requests.
+    It is empty if they are those that come with requests.
     """
     path = os.environ.get("REQUESTS_CA_BUNDLE")
     if not path:

@@ -60,8 +60,8 @@ def as_failure(
 ) -> Exception:
     """Return the error of this program for one that broke a request to `url`.
 
-    `proxy` is the URL of the proxy on the way, empty for none. `why` is the reason where the
-    client itself ended the connection, for instance when the time was over.
+    `proxy` is the URL of the proxy on the way, empty for none. `why` is the reason if the client
+    itself ended the connection, for instance at a time limit.
     """
     causes = _causes(error)
     refused = _first(causes, ssl.SSLCertVerificationError)
@@ -80,7 +80,7 @@ def _causes(error: BaseException) -> list[BaseException]:
     """Return the error and everything that led to it, outermost first."""
     causes = [error]
     for cause in causes:
-        # urllib3 hands some on as arguments of its own
+        # urllib3 passes some of them as arguments of its own errors.
         for inner in (cause.__cause__, cause.__context__, *cause.args):
             if isinstance(inner, BaseException) and inner not in causes:
                 causes.append(inner)
@@ -90,7 +90,7 @@ def _causes(error: BaseException) -> list[BaseException]:
 def _first(
     causes: Sequence[BaseException], kind: type[_Error] | tuple[type[_Error], ...]
 ) -> _Error | None:
-    """Return the outermost cause of such a kind."""
+    """Return the outermost cause of this kind, None if there is none."""
     for cause in causes:
         if isinstance(cause, kind):
             return cause
@@ -101,9 +101,9 @@ def _host(url: str) -> str:
     return urlsplit(url).hostname or "the server"
 
 
-def _untrusted(error: ssl.SSLCertVerificationError, whose: str) -> UntrustedHost:
+def _untrusted(error: ssl.SSLCertVerificationError, peer: str) -> UntrustedHost:
     return UntrustedHost(
-        f"The certificate of {whose} is not trusted: {error.verify_message.rstrip('.')}.",
+        f"The certificate of {peer} is not trusted: {error.verify_message.rstrip('.')}.",
         cause="Usually a proxy is inspecting TLS traffic with a certificate authority of its own.",
         hint="Set REQUESTS_CA_BUNDLE (in GitLab's component its input ca-file) to a file that "
         "holds the authority's certificate.",
@@ -112,7 +112,9 @@ def _untrusted(error: ssl.SSLCertVerificationError, whose: str) -> UntrustedHost
 
 
 def _unreadable_authorities(url: str) -> InputError | None:
-    """Return the error for a file of authorities that can't be read; no retry makes it readable."""
+    """Return the error for a file of certificate authorities that can't be read, which no retry
+    would change; None if it can be read or is not used.
+    """
     path = authorities()
     if not path or not url.startswith("https:") or Path(path).is_dir():
         return None

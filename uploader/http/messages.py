@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 if TYPE_CHECKING:
     from uploader.http.headers import Headers
 
-# bytes on their way; a view holds only until the next block is asked for
+# bytes on their way; a view is valid only until the next block is asked for
 Block: TypeAlias = "bytes | memoryview"
 
 
@@ -25,7 +25,7 @@ class Span:
 
     @property
     def size(self) -> int:
-        """How many bytes they are."""
+        """Their number."""
         return self.stop - self.start
 
 
@@ -36,8 +36,9 @@ class Request:
     Its body is `prefix`, the `span` of the file, which is read only while it is sent, and `suffix`.
     `client_certificate` names the client's certificate and its key for TLS, two files in PEM form.
     `closing` marks the last request of a run that was told to end: it is still sent. `receive` is
-    given the status and the headers of the response, and says who takes its body, block by block;
-    with None of either, the body is kept in the response.
+    called with the status and the headers of the response, and returns the function that takes its
+    body block by block. The body is kept in the response if there is no `receive`, or it returns
+    None.
     """
 
     method: str
