@@ -60,7 +60,7 @@ def request(move: Move, session: Session, media: Media) -> Request:
 
 def _send(move: Send, session: Session, media: Media) -> Request:
     """Return the request that sends a span, or finishes what is stored with an empty one."""
-    # Of a stream, the session knows the size once its end was read.
+    # The session knows the size of a stream once its end was read.
     total = _total(session.size if move.final else media.size)
     if not move.span.size:
         return _without_bytes(session, total)
@@ -100,7 +100,7 @@ def event(move: Move, response: Response | TransportError, media: Media) -> Even
 
 
 def _stored(move: Move, response: Response) -> Event:
-    """Return what a 308 tells of the bytes that the server holds.
+    """Return what a 308 says about the bytes that the server holds.
 
     It is "Resume Incomplete" here, never a redirect: a Location header on it means nothing.
     """

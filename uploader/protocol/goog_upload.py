@@ -95,7 +95,9 @@ def _send(move: Send, session: Session, media: Media) -> Request:
 
 
 def event(move: Move, response: Response | TransportError, media: Media) -> Event:
-    """Return what a response to a move means. The status header rules; HTTP's status tells why."""
+    """Return what a response to a move means. Both HTTP's status and the dialect's status header
+    count.
+    """
     if isinstance(response, TransportError):
         return broken(response)
     status = (response.headers.get(STATUS) or "").lower()
@@ -109,8 +111,8 @@ def event(move: Move, response: Response | TransportError, media: Media) -> Even
         return Rejected(response)
     is_refusal = response.status >= 400 and judged in (Verdict.REFUSED, Verdict.GONE)
     if is_refusal and status == "active":
-        # The request was no good (a wrong offset, most often), but the session lives and can tell
-        # where it stands.
+        # The request was wrong (most often its offset), but the session lives and can be asked for
+        # the right one.
         return OffsetUnknown(
             f"the server answered {response.status}", response, server_ok=True
         )
@@ -121,7 +123,7 @@ def _started(response: Response, status: str, judged: Verdict, media: Media) -> 
     """Return what the response to the start of a session means."""
     if status in ("final", "cancelled"):
         return Rejected(response)
-    # not the upload service's own word, which would say that this is final
+    # A refusal by the upload service itself would have the status `final`.
     if response.status == 400 and not status:
         return OffsetUnknown(
             f"the server answered {response.status} without {STATUS}", response
@@ -147,7 +149,9 @@ def _session_uri(response: Response, media: Media) -> str | None:
 
 
 def _granularity(response: Response) -> int:
-    """Return of how many bytes the chunks of a new session are multiples."""
+    """Return the chunk granularity of a new session in bytes; the default if the response states
+    none, or one that is not believed.
+    """
     granularity = _read_size(response.headers.get(GRANULARITY)) or 0
     if 0 < granularity <= _MAX_GRANULARITY:
         return granularity
@@ -164,8 +168,8 @@ def _accepted(move: Move, response: Response, status: str, media: Media) -> Even
     header = response.headers.get(SIZE_RECEIVED)
     size = _read_size(header)
     # Some servers answer a query with the size alone.
-    tells_size_alone = queried and not status and size is not None
-    if status != "active" and not tells_size_alone:
+    has_size_alone = queried and not status and size is not None
+    if status != "active" and not has_size_alone:
         return _without_status(response, status, queried=queried)
     if size is not None:
         # A count, hence the next offset; the documents' 42-then-43 is a slip.
@@ -188,12 +192,12 @@ def _read_size(header: str | None) -> int | None:
 
 
 def _without_status(response: Response, status: str, *, queried: bool) -> OffsetUnknown:
-    """Return what a success means whose status header is missing, or has a value that the documents
-    do not have.
+    """Return what a success means if its status header is missing, or has a value that is not in
+    the documents.
 
     The documents' own example of success is a bare 200. No upload has ended without the header, so
-    the offset is queried. A query that is answered so is repeated after a wait, unless the answer
-    is bare and what the service lists can settle it.
+    the offset is queried. A query with such an answer is repeated after a wait, unless the answer
+    is bare: then the session decides (`OffsetUnknown.untold`).
     """
     of_query = " to a query" if queried else ""
     why = f"the answer{of_query} has no {STATUS}"

@@ -15,7 +15,8 @@ _LONGEST_MESSAGE = 2000  # characters; more than this is no message for people
 _GOOGLE_PAGE = b"!!1"  # in the title of each error page of Google's own
 _GOOGLE_TITLE = re.compile(rb"<title>(Error \d{3} \([A-Za-z ]{1,60}\))!!1")
 _RATE_REASONS = {"rateLimitExceeded", "userRateLimitExceeded"}
-# Quotas of a day have a reason of their own, or share it with rates and are told by their words.
+# Quotas of a day have a reason of their own, or share it with rates and are recognised by their
+# words.
 _DAILY_REASONS = {
     "dailyLimitExceeded",
     "dailyLimitExceededUnreg",
@@ -58,8 +59,8 @@ class GoogleError:
 
     @property
     def how(self) -> str:
-        """The end of a sentence that begins with what was refused: the message, or that there is
-        none.
+        """The end of a sentence that begins with what was refused: the message, or a note that
+        there is none.
         """
         if self.page:
             return " with an HTML page."
@@ -69,7 +70,7 @@ class GoogleError:
 
     @property
     def own_words(self) -> str:
-        """What can be quoted: the message, or that it was a page; empty if there is nothing."""
+        """What can be quoted: the message, or `an HTML page`; empty if there is nothing."""
         if self.page:
             return "an HTML page"
         if self.silent:
@@ -117,7 +118,7 @@ class GoogleError:
 
     @property
     def daily_quota(self) -> bool:
-        """True where a quota of the day is spent, which no wait of minutes helps."""
+        """True if a daily quota is spent, so that waiting for minutes does not help."""
         if not _DAILY_REASONS.isdisjoint(self.reasons):
             return True
         if _QUOTA_REASONS.isdisjoint(self.reasons):
@@ -197,7 +198,7 @@ def is_too_fast(response: Response | TransportError | None) -> bool:
 
 
 def last_words(response: Response | TransportError | None) -> str:
-    """Return what the service itself said in a response, to be put behind its status; empty if it
+    """Return what the service itself said in a response, to be appended to its status; empty if it
     said nothing.
     """
     if not isinstance(response, Response):
@@ -237,8 +238,8 @@ def _text(value: object) -> str:
 
 
 def _plain(response: Response) -> str:
-    """Words for a response without Google's error object: short plain text as it is, markup and
-    binary left out.
+    """Return a message for a response without Google's error object: its body if that is short
+    plain text, else one made from the status.
     """
     text = response.body[:_LONGEST_MESSAGE].decode("utf-8", "replace").strip()
     is_short = 0 < len(text) <= 300

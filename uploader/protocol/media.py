@@ -19,10 +19,10 @@ class Media:
     a stream).
 
     `metadata` is the JSON document that goes with it, already encoded; None when there is none.
-    `empty_response` is true when the service documents success without a body. `promised_id` are
-    the dotted paths of which one must hold the identifier in the resource of a success; none if the
-    service promises none. `file_name` is what a raw upload calls the file. `partial` is true when
-    the request chose the fields of the resource, so that it may have none.
+    `empty_response` is true when the service documents success without a body. `promised_id` has
+    dotted paths, one of which must hold the identifier in the resource of a success; it is empty if
+    the service promises none. `file_name` is what a raw upload calls the file. `partial` is true
+    when the request chose the fields of the resource, so that it may have none.
     """
 
     method: str

@@ -1,4 +1,4 @@
-"""What a service returns for an upload, read without trust in its shape."""
+"""Reads the resource that a service returns for an upload, without trust in its shape."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ def identifier(resource: Mapping[str, Any], fields: tuple[str, ...]) -> str:
 
 
 def value_at(value: Any, path: str) -> Any:
-    """Return what stands at a dotted path of a JSON value, None if nothing does. A number is a
-    place in a list.
+    """Return the value at a dotted path in a JSON value, None if there is none. A number is an
+    index into a list.
     """
     for name in path.split("."):
         if isinstance(value, Mapping):
             value = value.get(name)
         elif isinstance(value, list) and name.isdecimal():
-            place = int(name)
-            if place >= len(value):
+            index = int(name)
+            if index >= len(value):
                 return None
-            value = value[place]
+            value = value[index]
         else:
             return None
     return value

@@ -1,7 +1,7 @@
 """What a response means whatever was asked: the verdict, and the events that do not depend on how
 offsets are written.
 
-A response is judged once, by `verdict`; whoever decides what comes next gets the verdict and not
+A response is judged once, by `verdict`. The code that decides what comes next uses the verdict, not
 the status.
 """
 
@@ -46,9 +46,9 @@ def verdict(response: Response | TransportError) -> Verdict:
     """Judge a response, or its absence: broken connections, 5xx, 408, 429 and rate-limit 403s may
     be tried again, but not if a quota of the day is spent.
 
-    Whether the server may have acted on the request matters where a repeat adds: it never did
-    before it had all of it, nor when it turned the request away (408, 429, rate limits); a 5xx and
-    a lost response do not tell.
+    Whether the server may have acted on the request matters if a repeat would add something. It has
+    not if it never had all of the request, or turned it away (408, 429, rate limits). After a 5xx
+    or a lost response it is unknown.
     """
     if isinstance(response, TransportError):
         return Verdict.IN_DOUBT if response.sent_whole else Verdict.RETRY
@@ -81,8 +81,8 @@ def as_answer(
     """Return the response, or a broken connection in place of a success that can't be the
     service's.
 
-    That is one without a body (unless it `may_be_empty`), with anything but a JSON object in it, or
-    with none of the `promised` members: a proxy, a login page or a broken server said it.
+    Such a success has no body (unless it `may_be_empty`), a body that is not a JSON object, or none
+    of the `promised` members: it comes from a proxy, a login page or a broken server.
     """
     if isinstance(response, TransportError) or verdict(response) is not Verdict.SUCCESS:
         return response
@@ -102,8 +102,8 @@ def as_answer(
 
 
 def finished(move: Move, response: Response, media: Media) -> Event:
-    """Return what a response that calls the upload complete comes to: nothing without the resource,
-    unless there is none.
+    """Return the event for a response that calls the upload complete. It is believed only with the
+    resource, unless the method returns none.
     """
     if not response.sent_whole:
         why = "the server called the upload finished before it was sent"
@@ -117,8 +117,8 @@ def finished(move: Move, response: Response, media: Media) -> Event:
 
 
 def started(uri: str | None, granularity: int, response: Response) -> Event:
-    """Return what the start of a session comes to; without a session URI nobody answered who could
-    begin one.
+    """Return the event for a successful start of a session. A response without a session URI is not
+    the upload service's, so the start is tried again.
     """
     if not uri:
         return OffsetUnknown(
@@ -130,8 +130,8 @@ def started(uri: str | None, granularity: int, response: Response) -> Event:
 
 
 def failed(move: Move, response: Response, judged: Verdict) -> Event:
-    """Return the event for a response that is no success. 404 and 410 mean a lost session, once
-    there is one.
+    """Return the event for a response that is no success. 404 and 410 mean that the session is
+    lost, once there is one.
     """
     match judged:
         case Verdict.RETRY | Verdict.IN_DOUBT:

@@ -10,8 +10,8 @@ much it has handed to the network since (`Session.sent`); the truth lies between
 here follows from that.
 
 The machine does no input or output, and knows neither of the two dialects: `next_move()` says what
-to do, the dialect (`content_range`, `goog_upload`) turns the move into a request and what came of
-it into an event, and `after(event)` gives the next session.
+to do, the dialect (`content_range`, `goog_upload`) turns the move into a request and the response
+into an event, and `after(event)` gives the next session.
 
 Every doubt becomes a query. A 503, a broken connection and a rejected token tell nothing about the
 bytes that were on their way: the server may have stored none, some, or all of them, or have
@@ -34,9 +34,9 @@ for a file. With the caller's bound on waits without progress this makes every u
 `tests/protocol/test_exhaustive.py` walks every sequence of up to six faults to show it.
 
 A server that lost bytes and calls the upload complete after all of it was sent is believed here;
-the digest in the response tells (`upload.proof`). A stream's size is unknown until its end is read,
-so the span that `next_move()` names for it is an upper bound: the caller reads ahead, sets `size`
-when it sees the end, and asks for the move again.
+the digest in the response shows the loss (`upload.proof`). A stream's size is unknown until its end
+is read, so the span that `next_move()` names for it is an upper bound: the caller reads ahead, sets
+`size` when it sees the end, and asks for the move again.
 """
 
 from __future__ import annotations
@@ -93,13 +93,11 @@ class Completed:
 
 @dataclass(frozen=True)
 class OffsetUnknown:
-    """What the server holds is in doubt; `server_ok` when it is well: it did not tell the offset,
-    or refused a request.
-
-    A refusal is such a doubt only if the server says that the session goes on. `may_have_acted` is
-    false if the server surely did nothing with the request: it never had all of it, or asked for
-    another attempt. `untold`: it answered a query in a way that the documents show, and left open
-    whether the upload is finished.
+    """It is unknown what the server holds. `server_ok` is true if the server itself works: it did
+    not state the offset, or refused a request and said that the session goes on. `may_have_acted`
+    is false if the server surely did nothing with the request: it never had all of it, or asked for
+    another attempt. `untold` is true if it answered a query in a way that the documents show, which
+    leaves open whether the upload is finished.
     """
 
     why: str
@@ -259,12 +257,12 @@ class Chunking:
 class Session:
     """One upload session as it stands. Frozen: `after(event)` gives the next one.
 
-    `size` is the file's size in bytes, None while a stream has not ended. `offset` is the server's
-    last word, `sent` the end of what it may hold: its last word and what was handed to it since. No
-    honest response lies beyond. `why` tells the last trouble, in UNCONFIRMED what became of the
-    last byte's request. `doubted` is true once a session of this file ended from UNCONFIRMED
-    without a word of how: the file may have been stored before. `untold` says that the server still
-    answered for the session then.
+    `size` is the file's size in bytes, None while a stream has not ended. `offset` is what the
+    server last said, `sent` the end of what it may hold: that offset and what was handed to it
+    since. No honest response names an offset beyond it. `why` is the last trouble; in UNCONFIRMED,
+    what became of the request with the last byte. `doubted` is true once a session of this file
+    ended in UNCONFIRMED and nobody said how: the file may have been stored already. `untold` is
+    true if the server still answered for the session then.
     """
 
     size: int | None
@@ -286,7 +284,7 @@ class Session:
         """Return a session that an earlier run began: anything may have been sent, and the first
         move is to ask.
 
-        `unconfirmed` says why the upload may even be finished, where it may.
+        `unconfirmed` says why the upload may even be finished; it is empty if it can't be.
         """
         state = State.UNCONFIRMED if unconfirmed else State.OFFSET_UNKNOWN
         return replace(
@@ -323,8 +321,8 @@ class Session:
         return Send(Span(self.offset, stop), final=stop == self.size)
 
     def after(self, event: Event, sent: int = 0) -> Session:
-        """Return the session after an event; `sent` is the end of what the request that led to it
-        may have brought there.
+        """Return the session after an event; `sent` is the offset up to which the request that led
+        to it may have delivered the file.
 
         Raises `LookupError` for an event that the table does not know in this state.
         """
@@ -398,7 +396,9 @@ class Session:
         return event
 
     def _stored(self, offset: int, after: Session) -> Session:
-        """Return what follows when the server tells its offset, after a `Send` or a query."""
+        """Return the session after the server stated its offset, in response to a `Send` or a
+        query.
+        """
         chunking = self.chunking
         was_sending = self.state is State.OFFSET_KNOWN
         if was_sending and offset == after.sent:
@@ -419,8 +419,9 @@ class Session:
         )
 
     def _offset_unknown(self, event: OffsetUnknown, after: Session) -> Session:
-        """Return what follows a doubt: a failed start leaves nothing in doubt; after a `Send` and
-        after a query the offset has to be asked for, or the upload is confirmed in another way.
+        """Return the session after a doubt. A failed start leaves nothing in doubt; after a `Send`
+        or a query the offset has to be asked for, unless the query left open whether the upload is
+        finished and a repeat would add a second one.
         """
         if self.state is State.NEW:
             return replace(after, why=event.why)
@@ -439,13 +440,14 @@ class Session:
                     untold=True,
                     why=event.why,
                 )
-            return after  # `why` still tells of the last byte's request
+            # `why` still describes the request with the last byte.
+            return after
         if was_sending and event.may_have_acted and after.sent == self.size:
             return replace(after, state=State.UNCONFIRMED, why=event.why)
         return replace(after, why=event.why)
 
     def _lost(self, event: SessionLost, after: Session) -> Session:
-        """Return what follows when the session is gone: a new one from byte 0, or the end."""
+        """Return the session after the server lost it: a new one from byte 0, or the end."""
         after = self._doubted(after)
         if after.state is State.IN_DOUBT:
             return replace(after, why=event.why)
@@ -454,7 +456,7 @@ class Session:
         return replace(after, uri="", restarts=self.restarts + 1, why=event.why)
 
     def _doubted(self, after: Session) -> Session:
-        """Return what follows when the session ends without a word of what became of it."""
+        """Return the session after it ended and nothing said what became of the upload."""
         if self.state is not State.UNCONFIRMED:
             return after
         if self.at_most_once:

@@ -17,8 +17,8 @@ from uploader.protocol.media import JSON_TYPE, Media
 
 
 def simple(media: Media, size: int, *, goog_upload: bool = False) -> Request:
-    """Return the file alone: `uploadType=media`, or the protocol `raw` with the file's name, in
-    which everything but unreserved characters is escaped.
+    """Return the request with the file alone: `uploadType=media`, or the protocol `raw` with the
+    file's name, in which everything but unreserved characters is escaped. `size` is in bytes.
     """
     headers: tuple[tuple[str, str], ...] = (("Content-Type", media.media_type),)
     if goog_upload:
@@ -46,8 +46,8 @@ def multipart(
     *,
     goog_upload: bool = False,
 ) -> Request:
-    """Metadata first, then the file: exactly two parts. `boundary` must be random, so that no file
-    can hold it.
+    """Return the request with exactly two parts, the metadata and then the file. `size` is that of
+    the file in bytes. `boundary` must be random, so that no file can contain it.
     """
     first_head = f"--{boundary}\r\nContent-Type: {JSON_TYPE}\r\n\r\n".encode()
     metadata = media.metadata or b"{}"

@@ -1,5 +1,5 @@
-"""Finds in a service's response what it says of the bytes it holds, in any of the forms that
-Google's APIs use.
+"""Reads from a service's response the digests and the size of what it stored, in any of the forms
+that Google's APIs use.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _HEX_FIELDS = {
 # Where else the service itself writes digests; any other object (`metadata`, `properties`) holds
 # what people put there.
 _HOLDERS = ("binary", "image")
-# bytes; the best for its cost comes first
+# bytes of each digest; the algorithm that is worth most for its cost comes first
 _LENGTHS = {"sha256": 32, "crc32c": 4, "sha1": 20, "md5": 16}
 _URL_SAFE = str.maketrans("-_", "+/")
 _HEX = re.compile(r"[0-9a-fA-F]+", re.ASCII)
@@ -48,24 +48,24 @@ def claims(resource: Mapping[str, Any], headers: Headers) -> tuple[Claim, ...]:
     """Return every digest in a response: in the resource, one level below it (`binary`, `image`),
     and in `x-goog-hash`.
     """
-    found = list(_fields(resource))
+    stated = list(_fields(resource))
     for holder in _HOLDERS:
         nested = resource.get(holder)
         if isinstance(nested, Mapping):
-            found += _fields(nested)
-    found += _goog_hash(headers.get("x-goog-hash") or "")
-    return tuple(found)
+            stated += _fields(nested)
+    stated += _goog_hash(headers.get("x-goog-hash") or "")
+    return tuple(stated)
 
 
 def decisive(stated: Collection[Claim], computed: Container[str]) -> tuple[Claim, ...]:
-    """Return the claims to be checked: those of which the digest is `computed` already, else those
-    of the best algorithm.
+    """Return the claims to be checked: those whose algorithm is among the `computed` ones, else
+    those of the best algorithm.
 
-    Whichever fits shows that the bytes arrived, so no other digest is worth reading them again.
+    Any of them shows whether the bytes arrived, so the file is not read again for another one.
     """
-    known = tuple(claim for claim in stated if claim.algorithm in computed)
-    if known:
-        return known
+    ready = tuple(claim for claim in stated if claim.algorithm in computed)
+    if ready:
+        return ready
     for algorithm in _LENGTHS:
         best = tuple(claim for claim in stated if claim.algorithm == algorithm)
         if best:
@@ -74,8 +74,8 @@ def decisive(stated: Collection[Claim], computed: Container[str]) -> tuple[Claim
 
 
 def stated_size(resource: Mapping[str, Any]) -> int | None:
-    """Return the size in bytes that the resource states for the media (`size`), if it does and the
-    media was not converted.
+    """Return the size in bytes that the resource states for the media (`size`); None if it states
+    none, or the media was converted.
     """
     value = resource.get("size")
     if str(resource.get("mimeType", "")).startswith("application/vnd.google-apps."):
@@ -89,7 +89,7 @@ def stated_size(resource: Mapping[str, Any]) -> int | None:
 
 
 def _fields(level: Mapping[str, Any]) -> Iterator[Claim]:
-    """Return every digest in the fields of one object."""
+    """Yield every digest in the fields of one object."""
     for field, algorithm in _HEX_FIELDS.items():
         value = level.get(field)
         if isinstance(value, str) and value:
@@ -97,7 +97,7 @@ def _fields(level: Mapping[str, Any]) -> Iterator[Claim]:
 
 
 def _goog_hash(header: str) -> Iterator[Claim]:
-    """Return every digest in the header `x-goog-hash: crc32c=…,md5=…`."""
+    """Yield every digest in the header `x-goog-hash: crc32c=…,md5=…`."""
     for item in header.split(","):
         name, _, value = item.strip().partition("=")
         if name in _LENGTHS and value:
@@ -105,8 +105,8 @@ def _goog_hash(header: str) -> Iterator[Claim]:
 
 
 def normal(text: str, length: int) -> str:
-    """Return a digest written in hex or base64 as lower-case hex; what is neither stays as it is
-    and will match nothing.
+    """Return a digest written in hex or base64 as lower-case hex; a text that is neither is cut at
+    100 characters and will match nothing.
     """
     if _HEX.fullmatch(text) and len(text) == 2 * length:
         return text.lower()
