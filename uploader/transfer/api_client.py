@@ -37,7 +37,7 @@ from uploader.retry import Retrier, RetryPolicy
 from uploader.services.base import Call
 from uploader.text import capitalised
 
-# Google Play's table has it; every service says it in the same words.
+# It is in the table for Google Play, but every service words it in the same way.
 DAILY_QUOTA = next(
     entry for entry in error_table.of_source("play") if entry.code == "daily-quota"
 )
@@ -81,8 +81,8 @@ class ApiClient:
     def url(self, root: str, path: str, *, public: bool = False) -> str:
         """Return the address of a path of an API, or of the same path under the given endpoint.
 
-        Of a `public` file, which everybody may fetch, only an endpoint on loopback stands for the
-        host.
+        For a `public` file, which everybody may fetch, the endpoint replaces the host only if it is
+        on loopback.
         """
         endpoint = self._settings.api_endpoint
         if public and not on_loopback(endpoint):
@@ -95,10 +95,10 @@ class ApiClient:
         return self._transport.answer_clock.seconds
 
     def service_time(self) -> float:
-        """Return the seconds since the epoch as the last response dates itself, else as this
-        machine's clock has it.
+        """Return the time in seconds since the epoch, by the date of the last response, or by this
+        machine's clock if there is none.
 
-        How old data of a service are is counted by the service's own clock: a machine's may be
+        The age of a service's data is counted by the service's clock, since a machine's may be
         wrong.
         """
         try:
@@ -117,13 +117,17 @@ class ApiClient:
         max_seconds: float = DOWNLOAD_TIMEOUT,
         public: bool = False,
     ) -> Response | TransportError:
-        """Send one request and return what came of it; `blocks` is its body where that holds bytes
-        of a file.
+        """Send one request and return its response, or the broken connection. `blocks` is its body
+        if that has bytes of a file; otherwise the body is the request's `prefix`.
 
-        `path` is its path where that is no secret, as a session URI's is. With `max_size` the
-        response is a file of at most so many bytes: it may not stall, nor drip, nor last longer
-        than `max_seconds`.
-        `public` is for a host that must not learn who asks: neither token nor project goes there.
+        With `final` the response may take as long as `finalize-timeout` allows. `path` is the
+        request's path for the debug log, left empty if it is secret, as a session URI's is. With
+        `max_size` the response is a file of at most so many bytes: it must not stall or come too
+        slowly, or take more than `max_seconds`. `public` is for a host that must not learn who
+        asks: neither token nor project goes there.
+
+        Raises `Interrupted`, and what fetching a token and `HttpClient.send` raise, but for
+        `TransportError`.
         """
         if blocks is None:
             blocks = (request.prefix,) if request.prefix else ()
@@ -155,7 +159,7 @@ class ApiClient:
         if isinstance(response, Response):
             self._headers = response.headers
             return response
-        # A response that did come is never lost to a signal.
+        # Only without a response: one that did come is not given up for a signal.
         try:
             self._check(request)
         except Interrupted as stopped:
@@ -179,15 +183,15 @@ class ApiClient:
         return timeouts
 
     def _check(self, request: Request) -> None:
-        """Raise `Interrupted` once the run was asked to end, unless this is what it still has to
-        say.
+        """Raise `Interrupted` if the run was asked to end, unless the request is one that is sent
+        even then.
         """
         if not request.closing:
             self.policy.cancellation.check()
 
     def renew(self, retrier: Retrier, response: Response, what: str) -> None:
-        """Take a fresh token after a 401, once for each stretch of progress; the next one is a
-        `CredentialsError`.
+        """Take a fresh token after a 401, once until the server makes progress again. Raises
+        `CredentialsError` for another 401 before that.
         """
         if not retrier.may_renew():
             raise refusal(response, what)
@@ -204,13 +208,14 @@ class ApiClient:
         ] = lambda _: None,
         retry_on: Callable[[ApiError], str] | None = None,
     ) -> Response:
-        """Return the success that one request ends with, attempted again if that does no harm.
+        """Return the successful response to a request, which is attempted again if that does no
+        harm.
 
-        `in_doubt` is asked after a response, or the lack of one, that leaves open whether the
-        request had its effect: the error with which that is the end, None if it may be sent again.
-        `retry_on` gives the cause of a refusal that passes by itself. Raises `ApiError` in the
-        service's own words, `CredentialsError` after a second 401, `TemporaryError` when the
-        retries are spent.
+        `in_doubt` is called when a response, or the lack of one, leaves open whether the request
+        had its effect. It returns the error to raise, or None if the request may be sent again.
+        `retry_on` returns the cause of a refusal that passes by itself, empty for any other. Raises
+        `ApiError` in the service's own words, `ServiceError` for a redirect, `CredentialsError`
+        after a second 401, `TemporaryError` when the retries are spent.
         """
         while True:
             response = attempt()
@@ -239,8 +244,8 @@ class ApiClient:
 
 
 def send_call(call: Call, client: ApiClient, reporter: Reporter) -> dict[str, Any]:
-    """Return the JSON object in the response to one call, which is repeated where a second effect
-    does no harm.
+    """Make one call, which is repeated if a second effect does no harm, and return the JSON object
+    in its response.
 
     Raises what `request_with_retries` raises, and `OutcomeUnknown` when a call that must not be
     repeated may have been obeyed.
@@ -327,12 +332,12 @@ def failure_of(response: Response | TransportError) -> str:
 
 
 def last_failure(response: Response | TransportError) -> str:
-    """Return what went wrong for good, with the last words of the service."""
+    """Return what went wrong, with the last words of the service."""
     return failure_of(response) + google_error.last_words(response)
 
 
 def _describe(request: Request, path: str, response: Response | TransportError) -> str:
-    """Return one request and its response in a line, for who looks for a fault."""
+    """Return one request and its response in a line, for the debug log."""
     host = urlsplit(request.url).netloc
     line = f"{request.method} {host}{path}, {request.size} bytes"
     for name, value in request.headers:
@@ -368,13 +373,13 @@ def _as_line(body: bytes) -> str:
 
 
 def refusal(response: Response, what: str) -> UploaderError:
-    """Return the error for a response that stays a no: a 401 is about credentials, the rest is the
-    service's refusal.
+    """Return the error for a refusal that is final: a 401 is about the credentials, a redirect
+    about the way to the service, everything else is the service's own refusal.
     """
-    said = google_error.read(response)
+    error = google_error.read(response)
     if response.status == 401:
         return CredentialsError(
-            f"The service did not accept the credentials for {what}: {said.message}",
+            f"The service did not accept the credentials for {what}: {error.message}",
             cause="The token is not valid for this API, or the account was disabled.",
             hint="Check that the API is enabled in the credentials' project and that the key still "
             "exists.",
@@ -388,26 +393,26 @@ def refusal(response: Response, what: str) -> UploaderError:
             hint="Check `api-endpoint` and the proxy settings.",
             code="redirected",
         )
-    cause, hint = said.advice
-    if response.status == 413 and not said.reason:  # Google's own has one
+    cause, hint = error.advice
+    if response.status == 413 and not error.reason:  # Google's own has one
         cause = "A proxy on the way accepts no request of this size."
         hint = (
             "Set `chunk-size` to less than its limit, such as `1MiB`, and leave `upload-protocol` "
             "at `resumable`."
         )
     status = str(response.status)
-    if said.reason:
-        status += f", {said.reason}"
+    if error.reason:
+        status += f", {error.reason}"
     refused = ApiError(
-        f"The service refused {what} ({status}){said.how}",
+        f"The service refused {what} ({status}){error.how}",
         status=response.status,
-        reason=said.reason,
-        message=said.own_words,
-        body=said.body,
+        reason=error.reason,
+        message=error.own_words,
+        body=error.body,
         cause=cause,
         hint=hint,
     )
-    if response.status in (403, 429) and said.daily_quota:
+    if response.status in (403, 429) and error.daily_quota:
         texts = DAILY_QUOTA.texts
         return refused.with_advice(
             cause=texts["cause"], hint=texts["hint"], code=DAILY_QUOTA.code

@@ -53,7 +53,7 @@ MAX_CHANGES = 4  # requests that change one resource, such as a Play edit
 
 
 class Engine:
-    """Carries one flow out, and is the context that the flow is given."""
+    """Carries out one flow, and is the context that the flow gets."""
 
     def __init__(
         self,
@@ -66,7 +66,9 @@ class Engine:
         self._settings = settings
         self._journal = journal
         self._reporter = reporter
-        self._group = ExitStack()  # of the log, which the first upload opens
+        self._group = (
+            ExitStack()
+        )  # the group of uploads in the log, opened by the first upload
         self._has_group = False
         self._in_flight = threading.Semaphore(settings.concurrency or MAX_IN_FLIGHT)
         self._large_in_flight = threading.Semaphore(
@@ -74,7 +76,7 @@ class Engine:
         )
         self._changes: dict[str, threading.Semaphore] = {}  # by what is changed
         self._changes_lock = threading.Lock()
-        # whose sessions are open, and whose bytes are not sent
+        # uploads with an open session, whose bytes have not been sent
         self._begun: list[Uploader] = []
         self._log_lock = threading.RLock()  # so that the lines of a plan stay together
         self._uploaded: list[Upload] = []
@@ -82,7 +84,7 @@ class Engine:
         self._forgotten: set[str] = set()
         self.record = RunRecord()
         self.planned: tuple[Section, ...] = ()  # what the run said that it would change
-        # Of the context, what others do.
+        # The methods of the context that other objects carry out.
         self.now = client.service_time
         self.publish = self.record.publish
         self.reused = self.record.add
@@ -98,7 +100,7 @@ class Engine:
         return self._client.waited_for_answers
 
     def run(self, flow: Flow) -> Outcome:
-        """Carry a flow out, with this engine as its context. Raises what it raises."""
+        """Carry out a flow, with this engine as its context. Raises what the flow raises."""
         with self._group:
             try:
                 outcome = flow(self)
@@ -123,7 +125,8 @@ class Engine:
     def call(self, call: Call) -> dict[str, Json]:
         """Make one JSON request and return the object in its response."""
         if call.closing:
-            # What cleans up after a signal waits for nobody, and is stopped by nobody's failure.
+            # A call that cleans up after a signal waits for no other, and no other's failure stops
+            # it.
             return tasks.apart(partial(send_call, call, self._client, self._reporter))
         with self._limit_on_changes(call.changes), self._in_flight:
             tasks.check()
@@ -134,7 +137,7 @@ class Engine:
         self._reserve(uploads)
 
     def begin(self, upload: Upload) -> None:
-        """Start the upload session of a file, of which `upload` then sends the bytes."""
+        """Start the upload session of a file, whose bytes `upload` then sends."""
         uploader = self._uploader(upload)
         with self._in_flight:
             tasks.check()
@@ -208,8 +211,8 @@ class Engine:
                     self._reporter.change(line)
 
     def remember(self, name: str, value: str | None) -> None:
-        """Keep a value in the journal; what is to be forgotten stays there until the end of the
-        run is reported.
+        """Keep a value in the journal, or forget it if it is None. What is to be forgotten stays
+        there until the end of the run is reported.
         """
         if value is None:
             self._forgotten.add(name)
@@ -218,7 +221,7 @@ class Engine:
             self._journal.remember(name, value)
 
     def recall(self, name: str) -> str | None:
-        """Return what an earlier run of the same job remembered."""
+        """Return what this run or an earlier one of the same job remembered; None if nothing."""
         if name in self._forgotten:
             return None
         return self._journal.recall(name)
@@ -226,8 +229,8 @@ class Engine:
     def identified(
         self, result: FileResult, answer: Mapping[str, Json] | None = None
     ) -> None:
-        """Replace an upload's result. After an error without an answer the next run sends the file
-        again.
+        """Replace an upload's result, and with an `answer` the response that the journal holds.
+        After an error without an answer the next run sends the file again.
         """
         self.record.replace(result)
         upload = self._last_upload(result.path)
@@ -244,17 +247,18 @@ class Engine:
         raise LookupError(name)
 
     def clear_journal(self, *, ok: bool, told: bool = True) -> None:
-        """Remove from the journal what this run is done with, once its end is reported, and close
-        it.
+        """Remove from the journal what this run is done with, and close it. It is called once the
+        end of the run is reported.
 
-        Until then a kill may make it necessary to run again, and what is done must be found done.
-        After a failure the finished uploads stay for this run's next attempt, which would add them
-        a second time. What was told to be in doubt, or to have failed behind its upload, does not:
-        whoever runs again after that wants it to be sent. All of it stays if the end could not be
-        `told` to later steps, which is like a kill for them.
+        Until then a kill may make it necessary to run again, and the next run has to find what is
+        done. After a failure the finished uploads stay for the next attempt of this run, which
+        would otherwise add them a second time. An upload that was reported to be in doubt, or to
+        have failed after it was complete, does not stay: whoever runs again after that wants it to
+        be sent. Everything stays if the end could not be `told` to later steps, for which that is
+        like a kill.
         """
         if told:
-            # a run that was left behind may still add to it
+            # a copy, because a run whose thread was left behind may still add to it
             for name in tuple(self._forgotten):
                 self._journal.remember(name, None)
             for upload in self._to_send_again:
@@ -282,12 +286,12 @@ class Engine:
     ) -> tuple[FileResult, ...]:
         """Upload independent files, several at a time, and return their results in order.
 
-        The cancellation of the run ends all; once the retry deadline has failed one, no other is
-        begun.
+        Raises `Interrupted` or `Stopped`; any other failure stands in the result of its file. Once
+        an upload was given up at the retry deadline, no other is begun.
         """
         self._begin_uploads()
-        # Each has its place in the record from the start: what is known is there however the run
-        # ends.
+        # Each file has its place in the record from the start, so that the record is complete
+        # however the run ends.
         places = self._reserve(uploads)
         late: list[int] = []
 
@@ -319,7 +323,8 @@ class Engine:
             for result in results
             if isinstance(result.failure, Interrupted)
         ]
-        if stopped:  # what may have arrived is worth more words than the signal
+        # An error that says what may have arrived is worth more than the bare signal.
+        if stopped:
             raise max(stopped, key=lambda error: error.in_doubt)
         if interrupted is not None:
             raise interrupted
@@ -349,8 +354,8 @@ class Engine:
             )
 
     def _name_doubles(self, uploads: Sequence[Upload], places: Sequence[int]) -> None:
-        """Say in every failure which other files were added, and would be again by a run that
-        can't know of it.
+        """Say in every failure which other files were added, and would be added again by a run that
+        does not find this run's state.
         """
         results = self.record.results
         failures: dict[int, UploaderError] = {}  # by place
@@ -383,7 +388,7 @@ class Engine:
 
     @contextmanager
     def _place(self, upload: Upload) -> Iterator[None]:
-        """Wait until one more file may be in flight, of all the flows of the run together."""
+        """Wait until one more file may be in flight, counting all of the run's."""
         size = upload.artifact.size
         limit_on_large: AbstractContextManager[object] = nullcontext()
         if size is None or size > LARGE:
@@ -401,7 +406,7 @@ class Engine:
             return self._changes.setdefault(what, threading.Semaphore(limit))
 
     def _upload_with_retries(self, upload: Upload) -> FileResult:
-        """Upload one file, again after a temporary refusal; what goes wrong is in the result."""
+        """Upload one file, and again after a temporary refusal. A failure is in the result."""
         retrier = self._retrier(upload.artifact.name)
         lost: FileResult | None = None  # the last attempt whose outcome is unknown
         while True:
@@ -437,11 +442,11 @@ class Engine:
             self._to_send_again.append(upload)
 
     def _searched(self, upload: Upload, search: Search, lost: FileResult) -> FileResult:
-        """Return the result of an upload whose response was lost: what is there, else the failure
-        as it was.
+        """Look for an upload whose response was lost, and return its result: without a failure if
+        the service has it, else unchanged.
 
-        A search that fails is the failure. The session is forgotten: whatever is not there is sent
-        anew.
+        If the search fails, its error becomes the failure. The journal drops the session, since a
+        file that is not there is sent anew.
         """
         name = upload.artifact.name
         self._journal.drop(upload)
@@ -515,7 +520,7 @@ class _Poll:
 
 
 def _passing_cause(upload: Upload, failure: BaseException | None) -> str:
-    """Return the cause of a failure after which the upload may start over; else empty."""
+    """Return the cause of a failure after which the upload may start over; empty for any other."""
     if isinstance(failure, OutcomeUnknown) and upload.search:  # which did not find it
         return CAUSE
     if isinstance(failure, ApiError) and upload.retry_on:
@@ -524,7 +529,7 @@ def _passing_cause(upload: Upload, failure: BaseException | None) -> str:
 
 
 def _with_attempts_of(lost: FileResult, result: FileResult) -> FileResult:
-    """Return the result of a file that was sent again, with what the attempt before had cost."""
+    """Return the result of a file that was sent again, plus what the attempt before it cost."""
     return replace(
         result,
         attempts=lost.attempts + result.attempts,
