@@ -1,4 +1,4 @@
-"""Digests of the bytes of a file, computed while they travel.
+"""Digests of the bytes of a file, computed while they are sent.
 
 hashlib releases the interpreter's lock, so a second thread can digest a large file while the first
 one sends it.
@@ -19,17 +19,20 @@ _MAX_PENDING = 2
 
 
 def new_digest(algorithm: str) -> Any:
-    """Return a digest of no bytes yet, as of hashlib; CRC32C is that of RFC 3720, appendix B.4."""
+    """Return a new digest with the interface of hashlib's; CRC32C is that of RFC 3720, appendix
+    B.4.
+    """
     if algorithm == "crc32c":
         return google_crc32c.Checksum()  # type: ignore[no-untyped-call]  # it has no types
     return hashlib.new(algorithm, usedforsecurity=False)
 
 
 def while_sending(response_digest: str, *, readable_again: bool) -> tuple[str, ...]:
-    """Return the digests to compute of bytes on their way to a service.
+    """Return which digests to compute of bytes while they are sent to a service.
 
-    `response_digest` is the one that the service is known to state; empty if that is not known.
-    Whatever else it states is computed afterwards, unless the bytes can't be read again.
+    `response_digest` is the one that the service is known to state, empty if none is. A different
+    one that it states is computed afterwards; if the bytes can't be read again, all that it may
+    state are computed now.
     """
     if response_digest == "crc32c" and google_crc32c.implementation != "c":
         # In Python it takes minutes for a gigabyte; Cloud Storage states MD5 as well.
@@ -45,7 +48,7 @@ def while_sending(response_digest: str, *, readable_again: bool) -> tuple[str, .
 
 class Hasher:
     """Several digests of the same bytes; with `threaded` they are computed on a thread of their
-    own, for which only a few blocks wait.
+    own, and only a few blocks wait for it.
     """
 
     def __init__(self, algorithms: tuple[str, ...], *, threaded: bool) -> None:

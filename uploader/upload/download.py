@@ -1,9 +1,8 @@
-"""Fetches one file from a service, block by block, so that its size costs no
-memory.
+"""Fetches one file from a service, block by block, so that its size costs no memory.
 
 What has come is kept when the response breaks off, and the next request asks for the rest alone
-(RFC 9110, section 14), if it is still the same file. Whatever does not fit what was asked for, or
-what was said before, starts the file over. What comes is counted, whatever the server says about
+(RFC 9110, section 14), if it is still the same file. If a response does not fit the request or the
+responses before it, the file starts over. What comes is counted, whatever the server says about
 lengths, and no more is taken than the step allows.
 """
 
@@ -27,9 +26,10 @@ from uploader.transfer.api_client import ApiClient
 from uploader.upload.digests import new_digest
 
 _CONTENT_RANGE = re.compile(r"bytes (\d{1,18})-\d{1,18}/(\d{1,18})", re.ASCII)
-# bytes after which everything may be tried as often as at the start
+# bytes of progress after which the retries start from the beginning
 _PROGRESS = 64 << 10
-_LAST_SECONDS = 30.0  # for an attempt that begins when time is up
+# seconds, for an attempt that begins when time is up
+_LAST_SECONDS = 30.0
 _LENGTH = re.compile(r"\d{1,18}", re.ASCII)
 # A weak ETag is no promise about bytes.
 _ETAG = re.compile(r'"[\x21\x23-\x7e]{1,200}"')
@@ -79,7 +79,9 @@ def download(step: Download, client: ApiClient, reporter: Reporter) -> Downloade
 
 
 def _find_present(step: Download) -> str | None:
-    """Return the path of a file that is there already with the bytes of `step.sha256`."""
+    """Return the path of a file that is there already with the bytes of `step.sha256`; None if
+    there is none.
+    """
     if not step.sha256 or isinstance(step.destination, SpooledFile):
         return None
     for ending in step.endings:
@@ -166,7 +168,9 @@ class _Reception:
     def _receive(
         self, status: int, headers: Headers
     ) -> Callable[[bytes], object] | None:
-        """Return what takes the body of a response that is what is missing, or all of the file."""
+        """Return the function that takes the body of a response, if that is what is missing or the
+        whole file; None otherwise.
+        """
         if status == 206 and self.offset:
             self._receive_rest(headers)
         elif status == 200 and _is_file(headers):
@@ -246,7 +250,7 @@ class _Reception:
 
 
 def _is_file(headers: Headers) -> bool:
-    """Tell whether the body can be an APK or an image; an API's answer or a page is none."""
+    """Return whether the body can be an APK or an image, and not an API's JSON or a web page."""
     content_type = headers.get("content-type") or ""
     media_type, _, _ = content_type.partition(";")
     media_type = media_type.strip().lower()
@@ -256,7 +260,9 @@ def _is_file(headers: Headers) -> bool:
 
 
 def _version(headers: Headers) -> str:
-    """Return what names this version of the file, byte for byte; empty if nothing does."""
+    """Return the strong ETag, which names this version of the file byte for byte; empty if there is
+    none.
+    """
     etag = headers.get("etag") or ""
     if not _ETAG.fullmatch(etag):
         return ""

@@ -1,8 +1,9 @@
 """One upload of one file: the one place for its size, its offset and its progress.
 
-Whoever carries the upload out (`sender`, `resumable`, `single_request`, `proof`) reports here what
-leaves and what the server says. The figures are changed nowhere else. Then the listeners are told:
-the journal's record, the progress that people see, and the timeline. None of them knows of another.
+The modules that carry the upload out (`sender`, `resumable`, `single_request`, `proof`) report here
+what is sent and what the server says. The figures are changed nowhere else. Then the listeners are
+called: the journal's record, the progress that people see, and the timeline. They do not know of
+each other.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ class FileUpload:
     server last confirmed. `bytes_sent` is what this run handed to the network, and `bytes_resent`
     how much of that it had sent before. `attempts` counts requests whose body was begun.
     `resumed_from` is the offset at which a session of an earlier run was continued. `resource` is
-    what the service says of the upload, `sha256` the digest of the bytes that were sent; both are
-    empty until the service calls the upload complete. `failure` is the error that ended it.
+    the service's description of the upload, `sha256` the digest of the bytes that were sent; both
+    are empty until the service calls the upload complete. `failure` is the error that ended it.
     """
 
     def __init__(self, job: Upload, monotonic: Callable[[], float]) -> None:
@@ -42,7 +43,8 @@ class FileUpload:
         self.sha256 = ""
         self.failure: UploaderError | None = None
         self._is_complete = False
-        self._furthest = 0  # the end of all that any request handed on
+        # the offset up to which any request has handed on bytes
+        self._furthest = 0
         self._request_start = 0
         self._request_began = 0.0
         # when the whole body of the request had left
@@ -56,7 +58,7 @@ class FileUpload:
         self._began = self._monotonic()
 
     def add_listener(self, listener: UploadListener) -> None:
-        """Tell a listener what happens from now on; the first that was added is told first."""
+        """Call a listener from now on; the first that was added is called first."""
         self._listeners.append(listener)
 
     @property
@@ -66,7 +68,9 @@ class FileUpload:
 
     @property
     def bytes_uploaded(self) -> int:
-        """What this run brought to the server, without what an earlier run had stored there."""
+        """How many bytes this run brought to the server, without those that an earlier run had
+        stored.
+        """
         arrived = self.stored
         if self._is_complete:
             arrived = self.size or 0
@@ -121,25 +125,25 @@ class FileUpload:
             listener.waiting(why, seconds)
 
     def find_end(self, size: int) -> None:
-        """Take in the size of a stream, whose end was read."""
+        """Note the size of a stream, whose end was read."""
         self.size = size
 
     # --- what the server says of the session ------------------------------------------------------
 
     def start_session(self, uri: str, granularity: int) -> None:
-        """Take in a session that the server opened."""
+        """Note a session that the server opened."""
         for listener in self._listeners:
             listener.session_started(uri, granularity)
 
     def confirm(self, offset: int) -> None:
-        """Take in that the server holds the bytes before `offset`, where the upload goes on."""
+        """Note that the server holds the bytes before `offset`, where the upload goes on."""
         self.stored = offset
         self.position = offset
         for listener in self._listeners:
             listener.offset_confirmed()
 
     def resume(self, *, of_earlier_run: bool = False) -> None:
-        """Go on from the offset that was just confirmed, for which the server was asked.
+        """Go on from the offset that the server has just confirmed because it was asked.
 
         `of_earlier_run`: all that is stored there was sent by an earlier run.
         """
@@ -167,20 +171,20 @@ class FileUpload:
         self.confirm(0)
 
     def find_complete(self) -> None:
-        """Take in that the session of an earlier run was complete before this run sent anything."""
+        """Note that the session of an earlier run was complete before this run sent anything."""
         self.resumed_from = self.size
 
     # --- how it ends ------------------------------------------------------------------------------
 
     def complete(self, resource: Mapping[str, Any]) -> None:
-        """Take in that the service calls the upload complete, and describes it by `resource`."""
+        """Note that the service calls the upload complete, and describes it by `resource`."""
         self._is_complete = True
         self.resource = resource
         for listener in self._listeners:
             listener.completed()
 
     def finish(self) -> None:
-        """End the upload well: what the service says of the bytes was compared, and is true."""
+        """End the upload well: what the service states of the bytes was compared, and is true."""
         self.stored = self.size or 0
         self.position = self.stored
         for listener in self._listeners:

@@ -14,10 +14,10 @@ from uploader.upload.sources import BLOCK, FileSource, Source
 class SessionInJournal(UploadListener):
     """The session of one resumable upload, kept so that a later run can go on with it.
 
-    It is kept before the first byte is sent, and changed before each step after which it would say
-    too little. The session of a stream is not kept: no other run can read the stream again.
-    `inherited` is the record of the earlier run whose session this is, None once this run has begun
-    one of its own. `is_kept` says whether the journal holds the session.
+    It is kept before the first byte is sent, and updated before each step that would make it out of
+    date. The session of a stream is not kept: no other run can read the stream again. `inherited`
+    is the record of the earlier run whose session this is, None once this run has begun one of its
+    own. `is_kept` says whether the journal holds the session.
     """
 
     def __init__(self, upload: FileUpload, journal: Journal, source: Source) -> None:
@@ -43,7 +43,7 @@ class SessionInJournal(UploadListener):
         return self._journal.find(self._job)
 
     def is_of_same_content(self, record: SessionRecord) -> bool:
-        """Tell whether the file still has the content that an earlier run began to upload."""
+        """Return whether the file still has the content that an earlier run began to upload."""
         if self._file is None or record.sample != self._file.sample():
             return False
         if record.length == 0:  # there is no digest of what was sent
@@ -74,19 +74,21 @@ class SessionInJournal(UploadListener):
         self._save(record)
 
     def session_resumed(self) -> None:
-        """Take away what the earlier run had sent: once this run sends more, that is not all."""
+        """Remove the digest of what the earlier run sent: once this run sends more, it does not
+        cover everything that was sent.
+        """
         if self.inherited and self._upload.attempts == 0:
             record = replace(self.inherited, length=0, prefix="")
             self._save(record)
 
     def last_block_due(self) -> None:
-        """Note, before the last block leaves, that all of the file can have been sent."""
+        """Note, before the last block leaves, that all of the file may have been sent."""
         if self._record and not self._record.last_block_due:
             record = replace(self._record, last_block_due=True)
             self._save(record)
 
     def interrupted(self) -> None:
-        """Add the digest of what was sent, by which the next run knows the file again.
+        """Add the digest of what was sent, by which the next run recognises the file.
 
         That works in a fresh checkout, too, where the file is another one with the same bytes.
         """
@@ -106,9 +108,8 @@ class SessionInJournal(UploadListener):
         self._forget()
 
     def completed(self) -> None:
-        """Forget the session, unless a repeat of the upload would add a second one, or fail.
-
-        Then it stays until the end of the run, except where a list shows the first one.
+        """Forget the session if the upload can be repeated without harm, or if a list of the
+        service shows whether it arrived. Otherwise the session stays until the end of the run.
         """
         job = self._job
         can_be_repeated = job.endpoint.idempotent and not job.endpoint.lookup
@@ -116,7 +117,7 @@ class SessionInJournal(UploadListener):
             self._journal.drop(job)
 
     def failed(self, error: UploaderError) -> None:
-        """Forget a session that stored damaged bytes: it would only tell of the same damage."""
+        """Forget a session that stored damaged bytes: a later run would find the same damage."""
         if isinstance(error, IntegrityError):
             self._journal.drop(self._job)
 
@@ -134,7 +135,9 @@ class SessionInJournal(UploadListener):
 
 
 class ResultInJournal(UploadListener):
-    """What became of an upload in one request, which no session could tell a later run."""
+    """The result of an upload in one request, kept since there is no session that a later run could
+    ask.
+    """
 
     def __init__(self, upload: FileUpload, journal: Journal) -> None:
         self._upload = upload
@@ -142,8 +145,8 @@ class ResultInJournal(UploadListener):
         self._journal = journal
 
     def finished(self) -> None:
-        """Keep the result where a repeat would add a second one, or where the service may be at
-        work on the file for longer than this run waits.
+        """Keep the result if a repeat would add a second one, or if the service may work on the
+        file for longer than this run waits.
         """
         job = self._job
         upload = self._upload
@@ -151,6 +154,6 @@ class ResultInJournal(UploadListener):
             self._journal.save_finished(job, upload.sha256, upload.resource)
 
     def failed(self, error: UploaderError) -> None:
-        """Forget what the journal holds of a file that arrived damaged."""
+        """Forget the kept result of a file that arrived damaged."""
         if isinstance(error, IntegrityError):
             self._journal.drop(self._job)

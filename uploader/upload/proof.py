@@ -1,4 +1,4 @@
-"""Compares what the service says of the bytes that it holds with the bytes that were sent."""
+"""Compares the digests and the size that the service states with the bytes that were sent."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ from uploader.upload.sources import FileSource, Source
 
 
 def prove(sender: FileSender, response: Response) -> None:
-    """Complete the upload with the response that ended it, and check what that says of the file.
-
-    Raises `IntegrityError` with both digests, or both sizes, where they differ.
+    """Complete the upload with the response that ended it, and check what that states about the
+    file. Raises `IntegrityError` with both digests, or both sizes, if they differ.
     """
     upload = sender.upload
     source = sender.source
@@ -42,12 +41,13 @@ def prove(sender: FileSender, response: Response) -> None:
 
 
 def look_up_stored(sender: FileSender, refused: ApiError) -> Response:
-    """Look whether an attempt whose response was lost has stored the file, and return the object.
+    """Look whether an attempt whose response was lost has stored the file, and return the response
+    with the object.
 
-    A request that is obeyed makes the precondition of its repeat false (412), so that refusal says
-    neither that the file is there nor that it is not: the object shows it. Raises `refused` where
-    it is not about a precondition, and `OutcomeUnknown` unless the object holds the bytes of the
-    file and its `generation` changed.
+    If the lost attempt was obeyed, the precondition of its repeat fails (412). Someone else's
+    change has the same effect, so the refusal does not say whether the file is there; the object
+    shows it. Raises `refused` if it is not about a precondition, and `OutcomeUnknown` unless the
+    object holds the bytes of the file and its `generation` has changed.
     """
     if refused.status != 412 or not sender.upload.job.endpoint.lookup:
         raise refused
@@ -83,7 +83,7 @@ def _look_up(sender: FileSender) -> Response:
 
 
 def _doubt_about(sender: FileSender, response: Response) -> str:
-    """Say why the object need not be what this upload stored; empty if it surely is."""
+    """Return why the object may not be what this upload stored; empty if it surely is."""
     resource = response.json() or {}
     stated = stated_digests.claims(resource, response.headers)
     comparable = _comparable(stated, sender.source)
@@ -99,9 +99,8 @@ def _doubt_about(sender: FileSender, response: Response) -> str:
 
 
 def _comparable(stated: Collection[Claim], source: Source) -> tuple[Claim, ...]:
-    """Return the stated digests that are worth comparing, as `stated_digests.decisive` has them.
-
-    A stream can't be read again, so of a stream only what was computed while it was sent.
+    """Return the stated digests that are worth comparing (see `stated_digests.decisive`). A stream
+    can't be read again, so for a stream only those count that were computed while it was sent.
     """
     computed = source.digests()
     decisive = stated_digests.decisive(stated, computed)
@@ -113,8 +112,8 @@ def _comparable(stated: Collection[Claim], source: Source) -> tuple[Claim, ...]:
 def _difference(
     sender: FileSender, resource: Mapping[str, Any], claims: Iterable[Claim]
 ) -> str:
-    """Say what the service has otherwise than it was sent, as the middle of a sentence; empty if
-    nothing.
+    """Return how what the service has differs from what was sent, as the middle of a sentence;
+    empty if it does not.
     """
     size = sender.upload.size
     source = sender.source
@@ -135,7 +134,7 @@ def _difference(
 
 
 def _unknown(name: str, refused: ApiError, why: str) -> OutcomeUnknown:
-    """Return the error that says both what was refused and what is not known."""
+    """Return the error that says what was refused, and that the outcome is unknown."""
     return OutcomeUnknown(
         f"It is not known whether {name} was stored: the answer to one attempt was lost, "
         f"and the next was refused ({refused.status}: {refused.message.rstrip('.')}); {why}.",

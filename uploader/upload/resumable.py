@@ -1,5 +1,5 @@
-"""Carries out the session machine's moves for one file until it is whole on the server, or can't
-become so.
+"""Carries out the session machine's moves for one file until it is whole on the server, or the
+upload has failed.
 
 `protocol.session` decides what to do next and what a response means. Here the requests are sent and
 the waits are taken, and each event of the session is reported to the upload.
@@ -86,8 +86,8 @@ class ResumableUpload:
         self._failure: UploaderError | None = None
         is_goog_upload = self._endpoint.dialect == "goog-upload"
         self._dialect = goog_upload if is_goog_upload else content_range
-        # The documents of this dialect send all that remains with `upload, finalize` after an
-        # interruption, too.
+        # In the documents of this dialect all that remains is sent with `upload, finalize` even
+        # after an interruption.
         chunking = Chunking(chunk_size, patient=is_goog_upload)
         self._session = Session(
             self._upload.size, chunking, self._endpoint.at_most_once
@@ -114,8 +114,8 @@ class ResumableUpload:
             while not self._session.over:
                 self._step()
         except OutcomeUnknown:
-            # The record stays as it is: should this run die before it has told of the doubt, the
-            # next one comes to the same.
+            # The record stays as it is. If this run dies before it has reported the doubt, the next
+            # one comes to the same conclusion.
             raise
         except UploaderError as error:
             if not error.session_kept:
@@ -175,8 +175,8 @@ class ResumableUpload:
         return event
 
     def _checked(self, event: Event) -> Event:
-        """Return the event that counts. A new session must be on a trusted host; of an earlier one
-        only what surely concerns this file counts.
+        """Return the event as this run takes it. A new session must be on a trusted host. The first
+        response about an earlier run's session counts only if that surely is this file's.
         """
         if isinstance(event, Started):
             uri = absolute(event.uri, self._media.url)
@@ -228,11 +228,11 @@ class ResumableUpload:
         return self._doubt(cause, kept=False)
 
     def _go_on(self, before: Session, move: Move) -> None:
-        """Go on from the offset that the server has just told.
+        """Go on from the offset that the server has just stated.
 
-        A request of which nothing was stored counts as a wait. Less than a granule does too, unless
-        it is all that was sent: a server that keeps one byte of each request would never come to an
-        end.
+        A request of which nothing was stored counts as a retry, and so does one of which less than
+        a granule was stored, unless that was all that was sent. Otherwise a server that keeps one
+        byte of each request could go on without end.
         """
         upload = self._upload
         offset = self._session.offset
@@ -262,8 +262,8 @@ class ResumableUpload:
     def _start_over(self, before: Session, event: SessionLost) -> None:
         """Begin again at byte 0 with the next session, since this one is gone."""
         self._upload.start_over(event.why)
-        # It is not known what became of the bytes of an earlier run's session, nor of a file that
-        # was sent to the end.
+        # What became of the bytes in an earlier run's session, or of a file that was sent to its
+        # end, is not known.
         what = "starting over at 0"
         if self._upload.attempts > 0 and before.state is not State.UNCONFIRMED:
             what = f"nothing is stored, {what}"
@@ -285,7 +285,9 @@ class ResumableUpload:
         )
 
     def _find_earlier_session(self) -> SessionRecord | None:
-        """Return the session of an earlier run that may be continued with this file and server."""
+        """Return the session of an earlier run that may be continued with this file and server;
+        None if there is none.
+        """
         record = self._record.find()
         if record is None:
             return None
@@ -306,11 +308,11 @@ class ResumableUpload:
         return record
 
     def _of_earlier_session(self, record: SessionRecord, event: Event) -> Event:
-        """Return what the first word about an earlier session means for this run.
+        """Return what the first response about an earlier session means for this run.
 
-        The session is lost unless it is there and surely this file's. One that is complete is this
-        run's only if this run began it. Raises `OutcomeUnknown` if that can't be told, and sending
-        the file again could add it twice.
+        The session counts as lost unless it still exists and is surely this file's. If it is
+        complete, this run, or an earlier attempt of it, must have begun it. Raises `OutcomeUnknown`
+        if a complete one does not count, and sending the file again could add it twice.
         """
         if isinstance(event, Rejected):
             return SessionLost("the session of the earlier run is no longer accepted")
@@ -318,7 +320,7 @@ class ResumableUpload:
         if not why:
             return event
         if isinstance(event, Stored):
-            # The server told an offset, so that the session is not finished.
+            # The server stated an offset, so the session is not finished.
             self._session = replace(self._session, state=State.OFFSET_UNKNOWN)
         elif not self._endpoint.idempotent:
             how = f"an upload of it that {record.origin} began is complete, but {why}"
@@ -326,7 +328,7 @@ class ResumableUpload:
         return SessionLost(why)
 
     def _why_not_continued(self, record: SessionRecord, event: Event) -> str:
-        """Say why the session that an earlier run began can't be this run's; empty if it can."""
+        """Return why the session that an earlier run began can't be this run's; empty if it can."""
         stored = 0
         if isinstance(event, Stored):
             stored = event.offset
@@ -334,7 +336,8 @@ class ResumableUpload:
             stored = self._session.size or 0
         if stored > record.length and not record.same_file:
             return "the server has bytes that can't be compared with this file"
-        # What a list shows is not sent at all, so that it may have been removed since.
+        # A file that the service lists is not sent at all, so this one may have been removed since
+        # it was complete.
         is_listed = self._upload.job.search is not None
         if isinstance(event, Completed) and (is_listed or not record.own_run):
             return "another run began it"
@@ -369,7 +372,7 @@ class ResumableUpload:
         raise self._sender.violation(session.why)
 
     def _cause_of_doubt(self) -> str:
-        """Say what the service did instead of reporting how the upload ended."""
+        """Return a sentence on what the service did instead of reporting how the upload ended."""
         if self._session.response is not None:
             response = self._without_uri(self._session.response)
             return refusal(response, self._upload.name).what
@@ -378,7 +381,7 @@ class ResumableUpload:
         return "The service forgot the upload session before it reported how the upload ended."
 
     def _tell_of_earlier_completion(self) -> None:
-        """Say that nothing is sent, where an earlier run had sent all of the file."""
+        """Say that nothing is sent, if an earlier run had sent all of the file."""
         if self._record.inherited and self._upload.attempts == 0:
             self._upload.find_complete()
             self._sender.info("The server already has the whole file; nothing is sent.")
@@ -388,7 +391,8 @@ class ResumableUpload:
         person has looked.
         """
         if isinstance(error, Stopped):
-            return error  # what becomes of the upload is decided with the failure of the other
+            # The failure of the other task decides what becomes of the upload.
+            return error
         is_found = self._record.is_found_by_next_run
         is_added_twice = self._session.at_most_once and self._endpoint.adds
         if is_added_twice and not is_found and self._may_be_complete(error):
@@ -402,7 +406,7 @@ class ResumableUpload:
         return error.with_advice(also=self._what_is_kept())
 
     def _what_is_kept(self) -> str:
-        """Return what the next run goes on from, for one that finds the session."""
+        """Return a sentence on where the next run goes on, which finds the session."""
         upload = self._upload
         if not upload.stored:
             return f"The next run continues the upload of {upload.name}."
@@ -410,15 +414,16 @@ class ResumableUpload:
         return f"The server has received {received}: the next run goes on from there."
 
     def _may_be_complete(self, error: UploaderError) -> bool:
-        """Tell whether the server may have finished the upload without this run's knowledge."""
+        """Return whether the server may have finished the upload without this run's knowledge."""
         if self._session.state is State.UNCONFIRMED:
             return True
         return self._is_finishing and error.unanswered
 
     def _doubt(self, cause: str, *, kept: bool) -> OutcomeUnknown:
-        """Return the error if the upload may be complete, and a repeat would add a second one.
+        """Return the error for an upload that may be complete, when a repeat would add a second
+        one.
 
-        `kept`: a run on this machine can still ask the session, but no other.
+        `kept`: a run on this machine can still query the session, but no other can.
         """
         name = self._upload.name
         why = self._session.why
@@ -463,10 +468,10 @@ class ResumableUpload:
 
 
 def in_doubt(name: str, how: str, *, kept: bool = False) -> OutcomeUnknown:
-    """Return the error for a file that an earlier run may have sent; `how` it looks now is the
-    middle of a sentence.
+    """Return the error for a file that an earlier run may have sent.
 
-    `kept`: its session stays in the journal.
+    `how` says what is known of that, as the middle of a sentence. `kept`: its session stays in the
+    journal.
     """
     return OutcomeUnknown(
         f"It is not known whether {name} still has to be sent: {how}.",

@@ -1,4 +1,4 @@
-"""Sends the requests that carry bytes of one file, and reports to its upload what leaves."""
+"""Sends the requests that carry bytes of one file, and reports to its upload what is sent."""
 
 from __future__ import annotations
 

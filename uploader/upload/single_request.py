@@ -1,7 +1,7 @@
 """Uploads a file in one request, simple or multipart.
 
-There is no session that could be asked afterwards how much of it arrived. The request is only sent
-again if that can't have two effects.
+There is no session that could be asked afterwards how much arrived. The request is sent again only
+if that can't have two effects.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class SingleRequestUpload:
         self._endpoint = sender.upload.job.endpoint
         self._size = size
         self._multipart = multipart
-        self._was_in_doubt = False  # whether an attempt may have been obeyed
+        self._was_in_doubt = False  # whether an attempt may have had its effect
 
     def run(self) -> Response:
         """Return the service's response to the whole file.
@@ -92,7 +92,7 @@ class SingleRequestUpload:
         )
 
     def _in_doubt(self, response: Response | TransportError) -> OutcomeUnknown | None:
-        """Return the error for an attempt that may have been obeyed; None if a repeat is
+        """Return the error for an attempt that may have had its effect; None if a repeat is
         harmless.
         """
         self._was_in_doubt = True

@@ -1,6 +1,7 @@
 """Where the bytes of an upload come from: a file or a stream, read block by block.
 
-The digests of the bytes are computed once, while they are sent: they are those of what really left.
+The digests of the bytes are computed once, while they are sent, so that they are those of what was
+really sent.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from uploader.files.artifacts import STREAM, Artifact, changed, checked, differe
 from uploader.http.messages import Block, Span
 from uploader.upload.digests import Hasher, new_digest
 
-BLOCK = 1024 * 1024  # bytes read and handed on at once
+BLOCK = 1024 * 1024  # bytes of one read
 LARGE = 8 * 1024 * 1024  # bytes; above this a second thread for the digest pays
 # Bytes; up to here a file that nobody has checked is digested before it is sent.
 _READ_TWICE = 64 * 1024 * 1024
@@ -37,8 +38,8 @@ class FileSource:
         assert artifact.size is not None
         self.size = artifact.size
         if not artifact.digests and self.size <= _READ_TWICE:
-            # To read so little twice costs little. Then a file is known by its content, and a new
-            # mode or link, which moves the ctime as well, is no change.
+            # Reading so little twice costs little. The file is then identified by its content, and
+            # a new mode or link, which also changes the ctime, is no change.
             artifact = checked(artifact)
         self._artifact = artifact
         self._hashed = 0  # bytes from the start of the file that were digested
@@ -64,8 +65,8 @@ class FileSource:
     def sample(self) -> str:
         """Return the sha256 of the first and the last 512 KiB together.
 
-        It tells another build of the same size from this one: an archive keeps the checksum of
-        every member at its end.
+        It differs between builds of the same size: an archive keeps the checksum of every member at
+        its end.
         """
         digest = hashlib.sha256()
         for block in self._read(Span(0, min(_SAMPLE, self.size))):
@@ -79,7 +80,7 @@ class FileSource:
         return self._hashed, self._hasher.hexdigests()["sha256"]
 
     def begins_with(self, length: int, sha256: str) -> bool:
-        """Tell whether the first `length` bytes are those that an earlier run sent."""
+        """Return whether the first `length` bytes are those that an earlier run sent."""
         self._hash_up_to(length)
         return self.prefix() == (length, sha256)
 
@@ -124,7 +125,9 @@ class FileSource:
         return str(extra.digest().hex())
 
     def _hash_up_to(self, offset: int) -> None:
-        """Digest what an earlier run sent, so that the digest is that of the whole content."""
+        """Digest the bytes before `offset` that were not read for sending, so that the digest is
+        that of the whole content.
+        """
         if self._hashed >= offset:
             return
         for block in self._read(Span(self._hashed, offset)):
@@ -137,14 +140,14 @@ class FileSource:
         return os.fstat(self._file.fileno()).st_ctime_ns
 
     def _confirm_unchanged(self) -> None:
-        """Read a file that was touched once more, before its last block leaves.
+        """Read a file whose ctime has changed once more, before its last block is sent.
 
-        Bytes that were sent long ago may have been changed as well. Raises `IntegrityError` for
-        them.
+        Bytes that were sent long ago may have been changed as well. Raises `IntegrityError` if they
+        were.
         """
         now = self._ctime()
         for _ in self._read(Span(0, self.size)):
-            pass  # to read a block that is not what was checked raises
+            pass  # Reading raises the error for a block that is not what was checked.
         self._opened_at = now
 
     def _read(self, span: Span) -> Iterator[bytes]:
@@ -172,8 +175,8 @@ class FileSource:
         """Raise `IntegrityError` for a file that is no longer the one that was found."""
         if self._artifact.data is not None:
             return
-        # The path is asked as well as the descriptor: a file that was replaced stays what it was
-        # for whoever has it open.
+        # The path is checked as well as the descriptor: a file that was replaced stays what it was
+        # for a process that has it open.
         try:
             status_of_path = self._artifact.path.stat()
         except OSError:
@@ -280,9 +283,8 @@ class StreamSource:
             return block
 
     def _await_bytes(self, descriptor: int) -> None:
-        """Wait until there is something to read, or the end.
-
-        Raises `IntegrityError` for a writer that says nothing.
+        """Wait until there is something to read, or the end. Raises `IntegrityError` if the writer
+        sends nothing for `timeout` seconds.
         """
         pipe = select.poll()
         pipe.register(descriptor, select.POLLIN)
@@ -297,13 +299,14 @@ class StreamSource:
                     "more than it needs. The incomplete upload was not finished.",
                     code="stream-silent",
                 )
-            self._clock.sleep(0)  # which raises when the run is to end
+            # It raises when the run is to end.
+            self._clock.sleep(0)
 
     def _open(self, artifact: Artifact) -> io.IOBase:
         if artifact.location != STREAM:
             return artifact.open()
         try:
-            # The process's own standard input stays open for whoever else wants it.
+            # A duplicate, so that the process's own standard input stays open.
             return open(os.dup(0), "rb", buffering=0)
         except OSError as error:
             raise self._unreadable(error.strerror) from None
@@ -312,8 +315,9 @@ class StreamSource:
         """Wait until a process has opened the pipe for writing.
 
         Before that, a read finds the end; after it, bytes, or none as yet. A pipe is at its end
-        before its first writer as well as after its last. Only Linux tells the two apart: it
-        reports a hang-up only where there was a writer. Raises `IntegrityError` if none comes.
+        before its first writer as well as after its last. Only Linux distinguishes the two: it
+        reports a hang-up only if there was a writer. Raises `IntegrityError` if none comes within
+        `timeout` seconds.
         """
         descriptor = self._file.fileno()
         deadline = self._clock.monotonic() + self._timeout
@@ -323,7 +327,8 @@ class StreamSource:
             try:
                 block = os.read(descriptor, BLOCK)
             except BlockingIOError:
-                break  # a writer that says nothing yet
+                # There is a writer, which has sent nothing yet.
+                break
             had_writer = sys.platform == "linux" and bool(pipe.poll(0))
             if block or had_writer:
                 self._hasher.update(block)
@@ -335,8 +340,8 @@ class StreamSource:
                     f"no process opened it for writing within {self._timeout:g} s"
                 )
             is_at_end = pipe.poll(_PROBE_INTERVAL * 1000)
-            # The sleep raises when the run is to end. Where the poll returned at once, it is the
-            # pause between two looks.
+            # The sleep raises when the run is to end. If the poll returned at once, the sleep is
+            # the pause between two looks.
             self._clock.sleep(_PROBE_INTERVAL if is_at_end else 0)
         os.set_blocking(descriptor, True)
 
@@ -361,8 +366,8 @@ def open_source(
 ) -> Source:
     """Open the file or the stream of an upload; `algorithms` are the digests to compute of it.
 
-    `timeout` is how many seconds a stream may say nothing. Raises `IntegrityError` for a file that
-    is no longer the one that was found, and for a stream that can't be read.
+    `timeout` is how many seconds a stream may be silent. Raises `IntegrityError` for a file that is
+    no longer the one that was found, and for a stream that can't be read.
     """
     if artifact.size is None:
         return StreamSource(artifact, clock, timeout, algorithms)

@@ -14,7 +14,7 @@ _LONG_WAIT = 0.5  # seconds; a response that takes less is part of its request
 
 
 class Timeline(UploadListener):
-    """Writes down the requests and waits of one upload, and what changed its course.
+    """Records the requests and waits of one upload, and what changed its course.
 
     `lasting` says that the state of this run is kept for the next one on any machine.
     """
@@ -33,7 +33,7 @@ class Timeline(UploadListener):
         self.events: list[TimelineEvent] = []
 
     def request_ended(self, began: float, size: int, waited: float) -> None:
-        """Write down a request with the bytes that it carried, and how long its response took."""
+        """Record a request with the bytes that it carried, and how long its response took."""
         sending = self._monotonic() - began
         if waited >= _LONG_WAIT:
             sending -= waited
@@ -42,12 +42,12 @@ class Timeline(UploadListener):
             self.events.append(TimelineEvent(began + sending, "answer", "", waited))
 
     def waiting(self, why: str, seconds: float) -> None:
-        """Write down a wait, unless the next attempt follows at once."""
+        """Record a wait, unless the next attempt follows at once."""
         if seconds:
             self.events.append(TimelineEvent(self._monotonic(), "wait", why, seconds))
 
     def session_resumed(self) -> None:
-        """Write down where the upload goes on, and whether an earlier run has got it so far."""
+        """Record where the upload goes on, and whether an earlier run sent what is there."""
         place = f"at {format_size(self._upload.stored)}"
         if self._upload.stored and not any(
             event.kind == "sent" for event in self.events
@@ -56,23 +56,23 @@ class Timeline(UploadListener):
         self._add("resumed", place)
 
     def session_lost(self, why: str) -> None:
-        """Write down why the upload starts over."""
+        """Record why the upload starts over."""
         self._add("restarted", why)
 
     def finished(self) -> None:
-        """Write down that the upload ended well."""
+        """Record that the upload ended well."""
         self._add("done", "stored and checked")
 
     def interrupted(self) -> None:
-        """Take in that a later run can go on with the session."""
+        """Note that a later run can go on with the session."""
         self._is_kept = True
 
     def abandoned(self) -> None:
-        """Take in that nobody will go on with the session."""
+        """Note that nobody will go on with the session."""
         self._is_kept = False
 
     def failed(self, error: UploaderError) -> None:
-        """Write down what ended the upload, and what a later run finds of it."""
+        """Record what ended the upload, and what a later run finds of it."""
         if not self._is_kept:
             self._add("failed", error.what)
             return

@@ -49,7 +49,7 @@ class Uploader:
 
     def begin(self) -> None:
         """Open the upload session ahead of the bytes, unless the file needs none, or an earlier run
-        has begun or finished its upload. Errors are told by `run`.
+        has begun or finished its upload. `run` reports the errors.
         """
         in_session = self._upload.size is not None and self._protocol == "resumable"
         if not in_session or self._journal.has(self.job):
@@ -57,13 +57,15 @@ class Uploader:
         try:
             self._begun = self._open()
         except UploaderError:
-            return  # it is opened again when it is run
+            # `run` opens it again, and reports the error.
+            return
         try:
             if isinstance(self._begun.transfer, ResumableUpload):
                 self._begun.transfer.begin()
         finally:
             if isinstance(self._begun.source, FileSource):
-                self._begun.source.rest()  # hundreds of files may have a session and wait
+                # Hundreds of files may have a session and wait.
+                self._begun.source.rest()
 
     def close(self, *, cancel: bool) -> None:
         """Give up an upload that was begun. Its session expires by itself, unless it is to be
@@ -78,10 +80,10 @@ class Uploader:
             self._journal.drop(self.job)
 
     def run(self) -> FileResult:
-        """Send the file, and return what came of it.
+        """Send the file, and return its result.
 
-        Nothing is sent where an earlier attempt of this run has sent the file already. What goes
-        wrong is in the result's `error` and `failure`.
+        Nothing is sent if an earlier attempt of this run has sent the file already. What goes wrong
+        is in the result's `error` and `failure`.
         """
         result_of_earlier_run = _find_finished(self.job, self._journal, self._reporter)
         if result_of_earlier_run is not None:
@@ -153,7 +155,7 @@ class Uploader:
 
 @dataclass(frozen=True)
 class _OpenFile:
-    """A file that is open, and what sends it."""
+    """A file that is open, and the objects that send it."""
 
     source: Source
     sender: FileSender
@@ -190,9 +192,11 @@ def protocol_for(job: Upload, wanted: str) -> str:
 def _find_finished(
     job: Upload, journal: Journal, reporter: Reporter
 ) -> FileResult | None:
-    """Return the result of a file that an earlier run added in one request; None if there is none.
+    """Return the result of a file whose upload is finished according to the journal; None if it has
+    to be sent.
 
-    No session could tell that the file is there.
+    The result is a failure if the file has changed, or if another run finished the upload and a
+    repeat would add a second one.
     """
     artifact = job.artifact
     finished = journal.find_finished(job)
