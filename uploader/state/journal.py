@@ -1,9 +1,9 @@
 """Upload sessions that outlive a process: kept before their first byte, found again by the next run
 of the same job.
 
-A session URI is a bearer secret, and CI caches are shared: what is kept is sealed (see
-`sealed_store`). A cache can bring back any older state, so a session bears the run that began it:
-only that one takes a finished one for its own.
+A session URI is a bearer secret, and CI caches are shared, so what is kept is sealed (see
+`sealed_store`). A cache can bring back any older state, so a session names the run that began it,
+and only that run takes a finished one for its own.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ class SessionRecord:
     """What is needed to continue a session: its URI, the granularity of its chunks in bytes,
     digests of the file.
 
-    `sample` is `FileSource.sample()`. `last_block_due` is written before the last block leaves:
-    until then not all of the file can have been sent. A run that was not killed adds `prefix`, the
-    sha256 of the first `length` bytes, which are all that it sent, and a run that sends more takes
-    it away first. `origin` is None while this process began the session. `same_file` is false when
-    the file is another one today, as after a fresh checkout: then only its bytes can tell;
-    `own_run` when it was not begun by this run or an earlier attempt.
+    `sample` is `FileSource.sample()`. `last_block_due` is set before the last block is sent: until
+    then not all of the file can have been sent. A run that was not killed adds `prefix`, the sha256
+    of the first `length` bytes, which are all that it sent; a run that sends more removes it first.
+    `origin` is None if this process began the session. `same_file` is false if the file is another
+    one now, as after a fresh checkout, so that only its bytes can show whether it is the same.
+    `own_run` is false if neither this run nor an earlier attempt of it began the session.
     """
 
     uri: str
@@ -65,10 +65,10 @@ class SessionRecord:
 
 @dataclass(frozen=True)
 class FinishedUpload:
-    """An upload in one request that an earlier run finished: the sha256 of the file, and the
-    resource it became.
+    """An upload that an earlier run finished, and that has no session to ask: the sha256 of the
+    file, and the service's last answer.
 
-    `own_run` is that of a session's record.
+    `own_run` is as in `SessionRecord`.
     """
 
     sha256: str
@@ -80,9 +80,9 @@ class FinishedUpload:
 class Journal:
     """Where unfinished sessions and a service's own notes are kept, for one run at a time.
 
-    `run` is the run that this process belongs to. `lasting` says that the next run surely finds
-    what is kept, as a folder for temporary files may be thrown away with its machine. An error of
-    the disk never ends a run: the store warns of it, once.
+    `run` is the run that this process belongs to. `lasting` is whether the next run surely finds
+    what is kept: a folder for temporary files may be thrown away with its machine. An error of the
+    disk never ends a run: the store warns of it, once.
     """
 
     def __init__(
@@ -97,11 +97,13 @@ class Journal:
         self.lasting = lasting
 
     def find(self, job: Upload) -> SessionRecord | None:
-        """Return the session that an earlier run began for the same file and method, if it can
-        still live.
+        """Return the session that an earlier run began for the same file and method; None if there
+        is none, or the file is surely another one.
+
+        A session that should have expired is returned, too.
         """
         kept = self._store.read(self._name(job))
-        # which is a finished upload without a session
+        # A record with a resource is that of a finished upload.
         if kept is None or "resource" in kept:
             return None
         artifact = job.artifact
@@ -116,8 +118,8 @@ class Journal:
             )
             return None
         origin = SessionOrigin(*kept.pop("origin"))
-        # The server is asked all the same: it knows, and a clock that jumped must not make it store
-        # a file twice.
+        # The server is asked all the same: it knows whether the session lives, and a clock that
+        # jumped must not make the file be stored twice.
         lifetime = job.endpoint.session_lifetime.total_seconds()
         if self._age(origin) > lifetime:
             self._store.reporter.info(
@@ -138,7 +140,7 @@ class Journal:
     def save(self, job: Upload, record: SessionRecord) -> bool:
         """Keep a session, before its first byte is sent, and return whether that was possible."""
         kept = dict(vars(record))
-        # What follows from the file and the run of the reader is not kept.
+        # These depend on the file and the run of the reader.
         del kept["same_file"]
         del kept["own_run"]
         origin = record.origin
@@ -150,7 +152,9 @@ class Journal:
         return self._store.write(self._name(job), kept)
 
     def find_finished(self, job: Upload) -> FinishedUpload | None:
-        """Return the upload of a file of this name that an earlier run finished in one request."""
+        """Return the upload of a file of this name that an earlier run finished; None if there is
+        none.
+        """
         kept = self._store.read(self._name(job))
         if kept is None or "resource" not in kept:
             return None
@@ -168,8 +172,8 @@ class Journal:
         sha256: str,
         resource: Mapping[str, Any],
     ) -> None:
-        """Keep what became of a file that was sent in one request, which no session could tell the
-        next run.
+        """Keep the service's last answer to a finished upload, if there is no session that the next
+        run could ask.
 
         A resource that is too large for the store is not kept.
         """
@@ -192,18 +196,18 @@ class Journal:
         return self.lasting and self.has(job)
 
     def drop(self, job: Upload) -> None:
-        """Forget an upload that is lost, or whose end the run has told."""
+        """Forget an upload that is lost, or whose end the run has reported."""
         self._store.remove(self._name(job))
 
     def drop_below(self, upload_path: str) -> None:
-        """Forget every session whose upload path begins with the segments of this one."""
+        """Forget every upload whose path is below this one."""
         for name, value in self._store.values():
             path = str(value.get("path"))
             if path.startswith(f"{upload_path}/"):
                 self._store.remove(name)
 
     def recall(self, name: str) -> str | None:
-        """Return what an earlier run remembered under a name."""
+        """Return what was remembered under a name, None if nothing was."""
         kept = self._store.read(self._store.name(f"note:{name}"))
         if kept is None:
             return None
@@ -222,9 +226,9 @@ class Journal:
         return SessionOrigin(self._run.id, self._run.attempt, self._store.clock.wall())
 
     def _is_of_this_run(self, origin: SessionOrigin) -> bool:
-        """Return whether this run began it, or an earlier attempt of it."""
+        """Return whether this run, or an earlier attempt of it, began the upload."""
         run = self._run
-        # Nobody knows of a run without an id whether another one is the same.
+        # Without an id it can't be known whether two runs are the same.
         if not run.id or origin.run != run.id:
             return False
         if origin.attempt > run.attempt:
@@ -232,7 +236,7 @@ class Journal:
         return self._age(origin) <= run.rerun_within
 
     def _age(self, origin: SessionOrigin) -> float:
-        """Return how many seconds ago it was begun."""
+        """Return how many seconds ago the upload was begun."""
         return self._store.clock.wall() - origin.time
 
     def _name(self, job: Upload) -> str:
@@ -240,7 +244,7 @@ class Journal:
         return self._store.name(_job_key(job))
 
     def close(self) -> None:
-        """End the work on the folder; what is unfinished stays for the next run."""
+        """Unlock the folder; what is unfinished stays for the next run."""
         self._store.close()
 
 
@@ -262,11 +266,11 @@ def _job_key(job: Upload) -> str:
 
 
 def _file_key(job: Upload) -> list[Any]:
-    """Return what makes two files of one name the same one, or the content if it never was in a
-    file.
+    """Return what identifies a file of this name: its status, or the digest of content that never
+    was in a file.
 
-    Build tools set mtimes at will; the inode's own time of change can't be set, so with it nothing
-    was touched. If the content was checked, its digest is there as well.
+    Build tools set mtimes at will. The inode's ctime can't be set, so if it is the same the file
+    was not touched. If the content was checked, its digest is part of the key as well.
     """
     artifact = job.artifact
     if artifact.data is not None:

@@ -1,10 +1,10 @@
-"""A folder of small sealed values, which one run at a time works on: whoever has the key can read
+"""A folder of small sealed values, used by one run at a time. Only a holder of the key can read
 them.
 
 Values are sealed with AES-GCM under file names that are keyed hashes. Only the run that holds the
 folder's lock, which ends with the process, reads and changes them. Nothing is kept in a folder that
-others can change, or removed from one that others may use: only files named as ours, in a folder
-that was made here or bears our mark.
+others can change. Old files are removed only if they are named like ours, and only from a folder
+that was empty at first or bears our mark.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from uploader.text import plural
 _MAX_AGE = 30 * 86400.0
 # bytes; the notes of five releases, in every language, are a third of it
 _MAX_BYTES = 4 * 1024 * 1024
-# files of a state folder that are looked at; more than one run leaves
+# files of a state folder that are looked at; one run leaves fewer
 _MAX_FILES = 1000
 _OWN_NAMES = re.compile(r"[0-9a-f]{40}\.(?:sealed|lock|(?:[0-9a-z_]{8}\.)?new)")
 _LOCK = ".lock"
@@ -46,19 +46,22 @@ _MARK_TEXT = (
     b"Unfinished uploads, sealed: what is older than any upload session is removed.\n"
 )
 SEAL_CONTEXT = b"uploader journal, sealed\0"
-# with blocks of 1 KiB: 32 MiB and 60 ms for each guess; restic's, without its calibration
+# With blocks of 1 KiB each guess takes 32 MiB and 60 ms. It is restic's value, without its
+# calibration.
 SCRYPT_COST = 2**15
 _SEALED = ".sealed"
 _UNFINISHED = ".new"
 _NONCE = 12  # bytes at the beginning of a sealed value; AES-GCM's usual length
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
-# a link or pipe that somebody planted leads or hangs nobody
+# A link that somebody planted is not followed, and a planted pipe does not hang the run.
 _OWN_FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def make_seal_key(state_key: str, lasting: bytes | None, account: str) -> bytes | None:
-    """32 bytes derived from `state-key`, or from the credential's lasting secret; None if there is
-    neither.
+    """Return 32 bytes derived from `state-key`, or from the credential's lasting secret; None if
+    there is neither.
+
+    The key for a `state-key` is that of this `account` alone.
 
     A `state-key` may be a word that people chose, so it is stretched; no other secret needs that.
     """
@@ -97,19 +100,19 @@ class SealedStore:
         workspace: Workspace | None = None,
     ) -> None:
         self._folder = folder or Path()
-        # of the folder: what is in it is opened from there, so that no link leads elsewhere
+        # The folder's descriptor: files are opened relative to it, so that no link leads elsewhere.
         self._descriptor = -1
-        self._name_key = _derived(key, f"names of {purpose}")
-        self._seal_key = _derived(key, f"seals of {purpose}")
+        self._name_key = _derive(key, f"names of {purpose}")
+        self._seal_key = _derive(key, f"seals of {purpose}")
         self.clock = clock
         self.reporter = reporter
-        # the descriptor that holds it; without it nothing is read or kept
+        # The descriptor that holds the lock. Without it nothing is read or kept.
         self._lock: int | None = None
         self._ours = False
         self._warned = False
         if folder:
             with self._tolerant():
-                self._descriptor = _opened(folder, owners, workspace)
+                self._descriptor = _open_state_folder(folder, owners, workspace)
                 objection = _objection(os.fstat(self._descriptor), owners)
                 if objection:
                     reporter.warning(
@@ -117,13 +120,13 @@ class SealedStore:
                         "there. Set `state-dir` to a folder that only you can write (mode 0700)."
                     )
                     return
-                self._lock = self._locked()
+                self._lock = self._take_lock()
                 if self._lock is not None:
                     self._tidy()
 
     def _open(self, name: str, flags: int) -> int:
-        """Return a descriptor of a file in the folder, which belongs to its owner alone if it is
-        made. Follows no link.
+        """Return a descriptor of a file in the folder. A new file can be read and written by its
+        owner alone. Follows no link.
         """
         return os.open(name, flags | _OWN_FILE, 0o600, dir_fd=self._descriptor)
 
@@ -143,7 +146,7 @@ class SealedStore:
         return os.listdir(self._descriptor)  # noqa: PTH208  # a path could lead elsewhere by now
 
     def name(self, text: str) -> str:
-        """Return the file name for a value, which tells nothing to anyone without the key."""
+        """Return the file name for a value, which says nothing to anyone without the key."""
         digest = hmac.new(self._name_key, text.encode(), hashlib.sha256)
         return digest.hexdigest()[:40]
 
@@ -166,8 +169,10 @@ class SealedStore:
 
     __del__ = close
 
-    def _locked(self) -> int | None:
-        """Return the descriptor that holds the folder's lock, if it was free."""
+    def _take_lock(self) -> int | None:
+        """Lock the folder and return the descriptor that holds the lock; None if another run holds
+        it.
+        """
         while True:
             lock = self._open(_LOCK, os.O_RDWR | os.O_CREAT)
             try:
@@ -183,7 +188,8 @@ class SealedStore:
                 return None
             if os.fstat(lock).st_nlink:
                 return lock
-            os.close(lock)  # whoever had it has removed it since it was opened here
+            # Its last holder has removed it since it was opened here.
+            os.close(lock)
 
     def _tidy(self) -> None:
         """Remove what no run can still need, and warn of what this one can't open."""
@@ -222,7 +228,7 @@ class SealedStore:
         )
 
     def values(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Return every value that this key opens, with its name."""
+        """Yield every value that this key opens, with its name."""
         if self._lock is None:
             return
         with self._tolerant():
@@ -271,7 +277,7 @@ class SealedStore:
         with self._tolerant():
             if self._ours and not self._is_there(_MARK):
                 self._make_mark()
-            # what is left of it on a full disk, the next run removes
+            # If the disk is full, the next run removes what is left of this file.
             temporary = f"{name}.{secrets.token_hex(4)}{_UNFINISHED}"
             with open(self._open(temporary, _NEW), "wb") as file:
                 file.write(sealed)
@@ -283,14 +289,14 @@ class SealedStore:
                 src_dir_fd=self._descriptor,
                 dst_dir_fd=self._descriptor,
             )
-            # a rename that is not written is no rename after a power cut
+            # Until this is written, a power cut could undo the rename.
             os.fsync(self._descriptor)
             kept = True
         # An error of the disk ends the block above, and not this function.
         return kept  # noqa: RET504  # so it is clear what is returned
 
     def _make_mark(self) -> None:
-        """Mark the folder as ours, unless another thread, which keeps a value as well, does it."""
+        """Mark the folder as ours, unless another thread that keeps a value has just done so."""
         with suppress(FileExistsError), open(self._open(_MARK, _NEW), "wb") as mark:
             mark.write(_MARK_TEXT)
 
@@ -301,12 +307,12 @@ class SealedStore:
                 self._unlink(name + _SEALED)
 
     def _set_aside(self, name: str) -> bool:
-        """Mark a file that this key can't open as known by making it read-only, and return whether
-        it was not known yet.
+        """Make a file that this key can't open read-only, which marks it as reported, and return
+        whether it was not marked before.
 
-        Whoever has its key may still go on with it: it is not removed, and what replaces it is
-        writable and thus unknown. A file that has other names, too, is left alone: it may belong
-        elsewhere.
+        It is not removed, because a run with its key may still need it. A file that replaces it is
+        writable, so it will be reported. A file with several hard links is not marked: it may
+        belong elsewhere.
         """
         try:
             descriptor = self._open(name, os.O_RDONLY)
@@ -324,7 +330,7 @@ class SealedStore:
 
     @contextmanager
     def _tolerant(self) -> Iterator[None]:
-        """Report the first error of the disk, and go on without it."""
+        """Suppress errors of the disk, and warn of the first one."""
         try:
             yield
         except OSError as error:
@@ -339,10 +345,12 @@ class SealedStore:
                 )
 
 
-def _opened(folder: Path, owners: tuple[int, ...], workspace: Workspace | None) -> int:
-    """Return a descriptor of the state folder, which is made if it is not there. Raises OSError.
+def _open_state_folder(
+    folder: Path, owners: tuple[int, ...], workspace: Workspace | None
+) -> int:
+    """Return a descriptor of the state folder, which is created if it is missing. Raises OSError.
 
-    Links outside the workspace are the machine's own, such as /tmp on macOS.
+    Links outside the workspace are followed: they are the machine's own, such as /tmp on macOS.
     """
     if workspace:
         inside = workspace.inside(workspace.lexical(str(folder.absolute())))
@@ -351,13 +359,15 @@ def _opened(folder: Path, owners: tuple[int, ...], workspace: Workspace | None) 
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
     if owners:
-        # Of a folder whose owner is another user, not even the last link is followed.
+        # If another user may own the folder, not even a link at the end of its path is followed.
         flags |= os.O_NOFOLLOW
     return os.open(folder, flags)
 
 
 def _objection(status: os.stat_result, owners: tuple[int, ...]) -> str:
-    """Why nothing is kept in a folder with this status, as the end of a sentence; else empty."""
+    """Return why nothing is kept in a folder with this status, as the end of a sentence; empty if
+    it can be.
+    """
     if status.st_uid not in {os.geteuid(), *owners}:
         return "belongs to another user"
     if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
@@ -365,7 +375,7 @@ def _objection(status: os.stat_result, owners: tuple[int, ...]) -> str:
     return ""
 
 
-def _derived(key: bytes, purpose: str) -> bytes:
+def _derive(key: bytes, purpose: str) -> bytes:
     """Return a key for one purpose alone. Whatever was sealed under another version of the scheme
     is not recognised.
     """
