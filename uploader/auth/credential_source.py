@@ -82,7 +82,7 @@ RSA = bytes.fromhex("06092a864886f70d010101")  # rsaEncryption, RFC 8017 appendi
 @dataclass(frozen=True)
 class Setting:
     """What a configuration is checked against: where requests may go, which files may be read, what
-    is run.
+    may be run.
 
     `commands` says whether it may name a command: only the workflow's own configuration, or one
     outside of the workspace, may.
@@ -216,8 +216,8 @@ def _machine(setting: Setting) -> CredentialSource:
 
 
 def _wrong_metadata(setting: Setting) -> Iterator[Problem]:
-    """Yield a problem for each variable that would make another host the metadata server, which
-    hands out tokens and is believed.
+    """Yield a problem for each variable that would make another host the metadata server, whose
+    tokens are trusted.
     """
     variables = setting.platform.google_auth
     accepted = "`metadata.google.internal` or `169.254.169.254`, or no such variable."
@@ -237,8 +237,8 @@ def _wrong_metadata(setting: Setting) -> Iterator[Problem]:
 
 
 def _keyless(inputs: LoginInputs) -> CredentialSource:
-    """Return the configuration that google-github-actions/auth would write, without the place that
-    the token comes from.
+    """Return the configuration that google-github-actions/auth would write, without the source of
+    the token.
     """
     provider = inputs.workload_identity_provider
     account = inputs.service_account
@@ -391,7 +391,9 @@ def _why_not_read(value: str, workspace: Path, error: Exception) -> str:
 
 
 def _check(info: dict[str, Any], setting: Setting, *, nested: bool = False) -> _Checked:
-    """Check a configuration and its source, which is `nested` in it."""
+    """Check a configuration. With `nested` it is the source of another one, and can't have a source
+    itself.
+    """
     kind = str(info.get("type"))
     if kind not in REQUIRED or (nested and kind == IMPERSONATED):
         return _Checked(info, [_wrong_type(info)])
@@ -478,8 +480,8 @@ def _check_impersonated(info: dict[str, Any], setting: Setting) -> _Checked:
 
 
 def _wrong_urls(info: Mapping[str, Any], rules: Rules) -> Iterator[str]:
-    """Yield what is wrong with the URLs of a configuration: those that are asked must be Google's
-    own, others at least https.
+    """Yield what is wrong with the URLs of a configuration: those that requests go to must be
+    Google's own, others at least https.
     """
     for name, url in info.items():
         if url is None or not name.endswith(("_url", "_uri")):
@@ -564,8 +566,8 @@ def _is_text(value: object) -> bool:
 
 
 def _secret_fields(info: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the values of every secret field, however deep, and of all headers that a token source
-    is asked with.
+    """Yield the values of every secret field, however deep, and those of the headers of requests to
+    a token source.
     """
     for name, value in info.items():
         if isinstance(value, Mapping):

@@ -1,5 +1,5 @@
-"""Where a login may send a request: what each field of a credential configuration may name, and
-what follows from it.
+"""Where a login may send a request: what each field of a credential configuration may name, and the
+addresses that follow from it.
 
 A configuration may come from the checkout or from an earlier job. What it makes the program read
 must go to Google's token service alone, so every address in it is compared with those that Google,
@@ -90,7 +90,7 @@ class Destinations:
 
 
 def _address(url: str) -> tuple[Origin, str]:
-    """Return the origin and the path of a URL, `NOWHERE` and no path for what is none."""
+    """Return the origin and the path of a URL; `NOWHERE` and no path if it has no origin."""
     place = origin(url)
     if place == NOWHERE:
         return NOWHERE, ""
@@ -201,8 +201,8 @@ def wrong_aws(source: Mapping[str, Any], rules: Rules) -> Iterator[str]:
 
 
 def _is_aws_sts(url: object) -> bool:
-    """Return whether this is the security token service of AWS, in one region or with a place for
-    it.
+    """Return whether this is the security token service of AWS, in one region or with a placeholder
+    for it.
     """
     if not isinstance(url, str):
         return False

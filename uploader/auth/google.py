@@ -92,14 +92,14 @@ HINT = (
 
 
 class _Advice(NamedTuple):
-    """What is said of a refused login: the error's code, the likely cause and a hint."""
+    """The advice on a refused login: the error's code, the likely cause and a hint."""
 
     code: str = ""
     cause: str = ""
     hint: str = ""
 
 
-# Its advice is not for our log.
+# What google-auth advises does not belong in our log.
 logging.getLogger("google").addHandler(logging.NullHandler())
 
 
@@ -197,7 +197,7 @@ class TokenRequest(GoogleAuthRequest):
             raise Unavailable(host, broken) from None
 
     def _raise_for_error(self, response: Response, host: str) -> None:
-        """Raise the error that a response stands for; a short HTTP 200 is none."""
+        """Raise the error for a response that is not an HTTP 200, or too long."""
         error = google_error.read(response)
         if (
             verdict(response) in (Verdict.RETRY, Verdict.IN_DOUBT)
@@ -296,8 +296,8 @@ def refused(
 
 
 def _advice(text: str) -> _Advice:
-    """Return what the table of errors says of a refusal with this text: of its entries for logins
-    the first one counts of which the text has some words.
+    """Return what the table of errors says about a refusal with this text. The first of its entries
+    for logins counts whose words are in the text.
     """
     lowered = text.lower()
     for entry in error_table.of_source("login"):
@@ -488,7 +488,7 @@ class _MetadataServer(NamedTuple):
 def application_default(
     scopes: Sequence[str], request: TokenRequest, inputs: LoginInputs
 ) -> Any:
-    """Return a login by the metadata server, which is asked once and briefly. Raises
+    """Return credentials from the metadata server, which is asked once and briefly. Raises
     CredentialsError if there is none.
     """
     try:
@@ -527,7 +527,7 @@ def fetch(credential: Any, request: TokenRequest) -> tuple[str, float]:
             return credential.token, lifetime
     except RAISED as error:
         reason = _without_output(_own_words(error), error)
-    # a failure after a response is the response's; one before any is this machine's
+    # After a response the response is to blame, before any this machine.
     if request.responded:
         what = f"{request.responded} answered a token request with something other than a token."
         raise ProtocolError(what, hint=HINT)
@@ -592,9 +592,9 @@ class Login:
     at a time.
 
     `account` is who acts, for people; `quota_project` what a user's calls are billed to, mostly
-    empty. `report` hears of waits, `on_secret` of each secret before it can show up anywhere.
-    Raises InputError for a key that can't be read, CredentialsError if a keyless login has no OIDC
-    token; nothing is sent before the first `token()`.
+    empty. `report` is called with each wait, `on_secret` with each secret before it can show up
+    anywhere. Raises InputError for a key that can't be read, CredentialsError if a keyless login
+    has no OIDC token; nothing is sent before the first `token()`.
     """
 
     def __init__(
@@ -629,7 +629,7 @@ class Login:
             root = inputs.api_endpoint
         addresses = destinations(source, inputs, supplier)
         self._request = TokenRequest(client, on_secret, addresses, root)
-        # the machine's own is looked for when the first token is needed
+        # The machine's own credentials are looked for when the first token is needed.
         self._credential: Any = None
         if source.kind != configuration.DEFAULT:
             access = Access(Workspace.of_login(inputs), source.origin)
@@ -642,7 +642,7 @@ class Login:
             )
         self._lock = threading.Lock()
         self._token = ""
-        # of the first token: then nobody asks or waits again
+        # Why there was no first token: later calls raise it without asking or waiting again.
         self._failure: UploaderError | None = None
         self._lifetime = 0.0
         self._expires = 0.0
@@ -654,12 +654,14 @@ class Login:
         never lives so long.
 
         Raises CredentialsError when the login is refused, ProtocolError for a response that is no
-        token, TemporaryError when the endpoint stays unavailable through `max-retries` waits,
-        Interrupted when the run is asked to end.
+        token, UntrustedHost for a redirect or a certificate that is not trusted, TemporaryError
+        when the endpoint stays unavailable through `max-retries` waits, Interrupted when the run is
+        asked to end.
         """
         with self._lock:
             if self._failure:
-                # a copy: each raise adds to a traceback, whose frames hold a whole upload
+                # A copy, because each raise adds to the traceback, and its frames would hold a
+                # whole upload.
                 raise self._failure.with_advice()
             needed = min_seconds
             if self._lifetime < min_seconds:
@@ -708,7 +710,7 @@ class Login:
                 self._expires = began + self._lifetime
                 return
             finally:
-                # a request that was broken off fails in one way or another
+                # A request that a signal broke off may fail in any way.
                 self._policy.cancellation.check()
             cause = "The token endpoint is down, or can't be reached from this machine."
             hint = "Run again later; behind a proxy check HTTPS_PROXY and NO_PROXY."

@@ -23,7 +23,7 @@ _DER: Final = b"\x30"
 
 def what_it_is(value: str) -> str:
     """Return what a value is that is neither JSON, nor base64 of JSON, nor the path of a file;
-    empty for a form that is not known.
+    empty if its form is not recognised.
     """
     text = value.strip()
     if text and set(text) == {"*"}:
@@ -97,7 +97,9 @@ def no_object(value: object) -> str:
 
 
 def _in_base64(text: str) -> str:
-    """Return what base64 has in it instead of JSON; empty if it is none."""
+    """Return what base64 text contains instead of JSON; empty if it is not base64, or its content
+    is not recognised.
+    """
     try:
         content = base64.b64decode("".join(text.split()), validate=True)
     except ValueError:

@@ -1,5 +1,5 @@
-"""The CI system's own OIDC token for a keyless login, fetched again for each exchange: GitHub's
-lives five minutes.
+"""The CI system's own OIDC token for a keyless login, fetched anew for each exchange, since
+GitHub's is valid for five minutes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from uploader.http.messages import Response
 from uploader.inputs.platform import ID_TOKEN, Kind
 from uploader.inputs.records import LoginInputs
 
-# followed by the provider's name: one that it accepts unless told otherwise
+# With the provider's name behind it, this is an audience that the provider accepts by default.
 AUDIENCE = "https://iam.googleapis.com/"
 GITHUB_HINT = (
     "Give the job `permissions: id-token: write` (and `contents: read`, which is then no longer "
@@ -24,7 +24,7 @@ GITHUB_HINT = (
 
 
 class _Missing(NamedTuple):
-    """What is said of a job that has no OIDC token."""
+    """The error for a job that has no OIDC token."""
 
     what: str
     cause: str
@@ -60,9 +60,9 @@ class JobToken:
     It is what google-auth calls a SubjectTokenSupplier, without the module of that class, which
     takes long to import.
 
-    `facts` says for whom the last token was issued, in a sentence; it is empty before that.
-
-    Raises CredentialsError, before anything is sent, for a job that has neither.
+    `facts` says for whom the last token was issued, in a sentence; it is empty before that. Raises
+    CredentialsError, before anything is sent, if the job has neither, if the URL that is asked is
+    not the CI system's, or if the environment's token is none.
     """
 
     def __init__(self, inputs: LoginInputs) -> None:

@@ -1,5 +1,5 @@
-"""What a configuration's `credential_source` may name, and the token file in it, opened by the
-program's own door.
+"""What a configuration's `credential_source` may name, and the token file in it, which is opened
+through `Access` like every other file.
 """
 
 from __future__ import annotations
@@ -252,7 +252,7 @@ class TokenFile:
         return token
 
     def _token_in(self, content: bytes) -> object:
-        """Return what stands at the token's place in the file, empty if there is nothing."""
+        """Return the value at the token's place in the file; empty if there is none."""
         try:
             text = content.decode("utf-8").strip()
             if self._field:

@@ -1,4 +1,4 @@
-"""JSON Web Tokens (RFC 7519), as far as people have to see what is in one: nothing is verified."""
+"""Reads JSON Web Tokens (RFC 7519), to show people what is in one. Nothing is verified."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SHOWN = {
     "aud": "audience",
     "repository": "repository",
     "project_path": "project",
-    # of both, by their own names, as a condition has them
+    # claims of both systems, under their own names, as conditions use them
     "environment": "environment",
     "ref_type": "ref_type",
     "ref_protected": "ref_protected",
@@ -35,9 +35,9 @@ def is_web_token(text: str) -> bool:
 
 
 def described(token: str) -> str:
-    """Return what a provider's conditions are about as a sentence, such as the issuer, the
-    repository and whether the ref is protected, without anything else of the token; empty if it has
-    none of that.
+    """Return a sentence with the claims that a provider's conditions are about, such as the issuer,
+    the repository and whether the ref is protected, and nothing else of the token; empty if it has
+    none of them.
     """
     parts = _WEB_TOKEN.fullmatch(token)
     if not parts:
@@ -56,7 +56,7 @@ def described(token: str) -> str:
 
 
 def decode(text: str) -> bytes:
-    """Return what is in base64, of either alphabet, padded or not. Raises ValueError."""
+    """Decode base64 in either alphabet, padded or not. Raises ValueError."""
     without_blanks = "".join(text.split())
     plain = without_blanks.translate(str.maketrans("-_", "+/"))
     plain = plain.rstrip("=")
