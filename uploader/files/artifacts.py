@@ -79,8 +79,8 @@ class Artifact:
 
     @property
     def certificate_sha256(self) -> str:
-        """The SHA-256 of the certificate that signed it, of several signers with commas; empty
-        before it was inspected.
+        """The SHA-256 of the certificate that signed it; those of several signers with commas
+        between them. Empty before it was inspected.
         """
         if self.manifest is None:
             return ""
@@ -127,8 +127,8 @@ Artifacts: TypeAlias = tuple[Artifact, ...]
 def find(
     patterns: Sequence[str], workspace: Workspace, input_name: str = "files"
 ) -> tuple[Artifact, ...]:
-    """Return the files that the patterns name, each once. Raises InputError with every problem
-    found (name `input_name`).
+    """Return the files that the patterns name, each once. Raises InputError for `input_name` with
+    every problem found.
 
     A text that is the exact name of a file means that file, even if it has brackets in it; any
     other text is a glob. `*` and `**` pass over names that begin with a dot, and `**` does not
@@ -453,8 +453,8 @@ def _matches_segment(name: str, segment: str) -> bool:
 
 
 def _take(name: str, workspace: Workspace, *, exact: bool) -> _File | None:
-    """Return the file of this name, or None for a folder and for credentials that a glob matched.
-    Raises NotOpened for what can't be uploaded.
+    """Return the file of this name; None for a folder, and for `gha-creds-*.json` that a glob
+    matched. Raises NotOpened for what can't be uploaded.
     """
     path = workspace.root / name
     try:
@@ -529,7 +529,7 @@ def _globs_by_ending(
 
 
 def _nothing(matches: _Matches, root: Path) -> str:
-    """Return why a pattern gives no file, as a sentence, with what may be meant."""
+    """Return why a pattern gives no file, with what may be meant: a sentence or two."""
     pattern = matches.pattern
     what = f"'{printable(pattern)}' matches nothing"
     if not matches.names:
@@ -544,14 +544,14 @@ def _nothing(matches: _Matches, root: Path) -> str:
         ending = _artifact_ending(root / pattern)
         return f"`{folder}` is a folder. Name its files: `{folder}/*{ending}`."
     for name in matches.names:
-        # All that is passed over in silence are folders and credentials.
+        # Only folders and `gha-creds-*.json` are passed over without an objection.
         if not (root / name).is_dir():
             return f"{what} that can be uploaded: {printable(name)} {LOGIN_FILE}."
     return f"{what} that can be uploaded: only folders. Name the files, for example with `/**`."
 
 
 def _hint(pattern: str, root: Path) -> str:
-    """Return what may be meant by a pattern that matches nothing; it begins with a blank."""
+    """Return what may be meant by a pattern that matches nothing, after a blank."""
     hint = printable(path_hint(pattern, root))
     if hint:
         return hint

@@ -35,7 +35,7 @@ _KEPT = 16  # blocks: zip readers revisit a few blocks
 
 
 def digest_blocks(file: Readable, size: int) -> bytes:
-    """Return the SHA-256 of each block of the first `size` bytes, one behind the other. A shorter
+    """Return the SHA-256 of each block of the first `size` bytes, one after the other. A shorter
     file has fewer of them.
     """
     digests = bytearray()

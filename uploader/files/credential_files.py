@@ -194,7 +194,7 @@ def _text(data: bytes) -> str:
 
 
 def _json_credential(text: str) -> str:
-    """Return what credential a JSON text holds; else empty."""
+    """Return what credential a JSON text holds; empty if none."""
     start = _behind_comments(text)
     if not start.startswith(("{", "[")):
         return ""
@@ -233,7 +233,7 @@ def _end_of(text: str, mark: str, offset: int) -> int:
 
 
 def _objects(value: Any) -> Iterator[dict[str, Any]]:
-    """Return every object in a JSON value, the outermost first."""
+    """Yield every object in a JSON value, the outermost first."""
     todo = [value]
     while todo:
         item = todo.pop()
@@ -245,7 +245,7 @@ def _objects(value: Any) -> Iterator[dict[str, Any]]:
 
 
 def _credential_object(value: dict[str, Any]) -> str:
-    """Return what credential a JSON object is; else empty."""
+    """Return what credential a JSON object is; empty if none."""
     kind, field = _GOOGLE.get(str(value.get("type")), ("", ""))
     if kind and value.get(field):
         return kind
@@ -267,7 +267,7 @@ def _credential_object(value: dict[str, Any]) -> str:
 
 
 def _is_secret(value: Any) -> bool:
-    """Return whether it is a text, and not one that stands for what is still to be filled in."""
+    """Return whether the value is a text, and not a placeholder that is still to be filled in."""
     if not isinstance(value, str):
         return False
     plain = value.strip("\"' ")
@@ -296,7 +296,7 @@ def _mappings_in(value: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _is_user_and_password(value: Any) -> bool:
-    """Return whether it is `user:password` in base64."""
+    """Return whether the value is `user:password` in base64."""
     if not isinstance(value, str):
         return False
     try:
@@ -307,7 +307,7 @@ def _is_user_and_password(value: Any) -> bool:
 
 
 def _secret_in_text(text: str) -> str:
-    """Return which private key or secret of Google's stands in the text; else empty."""
+    """Return which private key or secret of Google's is in the text; empty if none."""
     if holds_private_key(text) or _PUTTY.match(text):
         return "a private key"
     return _holding(google_secret(text))
@@ -321,7 +321,7 @@ def _holding(secret: str) -> str:
 
 
 def _settings(text: str) -> str:
-    """Return which settings file with a password or a token the text is; else empty."""
+    """Return which settings file with a password or a token the text is; empty if none."""
     lines: list[str] = []
     for raw_line in text.splitlines():
         line = raw_line.strip()
@@ -391,7 +391,7 @@ def _properties(text: str) -> dict[str, str]:
 
 
 def _logical_lines(text: str) -> Iterator[str]:
-    """Return the lines without comments and empty ones. A backslash at the end continues a line."""
+    """Yield the lines without comments and empty ones. A backslash at the end continues a line."""
     pieces: list[str] = []
     for raw_line in text.splitlines():
         line = raw_line.strip()
@@ -408,7 +408,7 @@ def _letter(escape: re.Match[str]) -> str:
 
 
 def _encoded(text: str, nested: int) -> str:
-    """Return what credential stands in base64 in the text, or in a part of it; else empty."""
+    """Return what credential the text, or a part of it, holds in base64; empty if none."""
     if nested == _MAX_NESTED:
         return ""
     for part in _encoded_parts(text):
@@ -434,7 +434,7 @@ def _decoded(part: str) -> bytes:
 
 
 def _encoded_parts(text: str) -> Iterator[str]:
-    """Return what may be base64: the whole text, each long word, and each block of lines."""
+    """Yield what may be base64: the whole text, each long word, and each block of lines."""
     whole = "".join(text.split())
     if len(whole) >= _SHORTEST_BASE64 and _BASE64.fullmatch(whole):
         yield whole
@@ -445,8 +445,8 @@ def _encoded_parts(text: str) -> Iterator[str]:
 
 
 def _wrapped(text: str) -> Iterator[str]:
-    """Return each block of lines of base64, joined: they have one length, and only the last may be
-    shorter.
+    """Yield each block of lines of base64, joined. All lines of a block have the same length,
+    except that the last may be shorter.
     """
     block: list[str] = []
     lines = text.splitlines()
@@ -468,7 +468,7 @@ def _wrapped(text: str) -> Iterator[str]:
 
 
 def _binary_key(data: bytes) -> str:
-    """Return whether the bytes are one private key in DER, in words; else empty."""
+    """Return `a private key` if the bytes are one in DER; else empty."""
     for pattern in (_PKCS8, _PKCS8_ENCRYPTED, _PKCS1, _SEC1):
         if pattern.match(data) and _der_length(data) == len(data):
             return "a private key"
@@ -514,7 +514,7 @@ def _holds_key(entries: Iterator[bool]) -> bool:
 
 
 def _is_bouncy_castle(data: bytes) -> bool:
-    """Return whether it begins with version 1 or 2, a salt of 20 bytes, and from 1024 to 2047
+    """Return whether the bytes begin with version 1 or 2, a salt of 20 bytes, and 1024 to 2047
     iterations.
     """
     if len(data) < 32:
@@ -533,7 +533,7 @@ class _Reader:
         self._position = 0
 
     def java_entries(self) -> Iterator[bool]:
-        """Return for each entry whether it is a key. An entry has a tag, an alias, a date, then a
+        """Yield for each entry whether it is a key. An entry has a tag, an alias, a date, then a
         certificate (2) or something else.
         """
         self._skip(4)
@@ -549,10 +549,10 @@ class _Reader:
             self._skip(self._number())
 
     def bouncy_castle_entries(self) -> Iterator[bool]:
-        """Return for each entry whether it is a key. An entry has a byte for its kind, an alias, a
+        """Yield for each entry whether it is a key. An entry has a byte for its kind, an alias, a
         date, a certificate chain, then the certificate (1) or something else.
 
-        UBER encrypts all of this, so that here it cannot be read, and counts as a key.
+        UBER encrypts all of this, so it can't be read here, and counts as a key.
         """
         self._skip(32)
         while True:

@@ -64,7 +64,8 @@ class Destination:
 
     @contextmanager
     def writing(self) -> Iterator[NewFile]:
-        """Make a new file beside it, which takes its name when it is kept, else it is removed.
+        """Create a new file beside the destination, which gets its name if it is kept, and is
+        removed otherwise.
 
         Raises InputError as `check` does, UploaderError if the system does not let it be written.
         """
@@ -102,12 +103,12 @@ class Destination:
             os.unlink(self.leaf, dir_fd=folder)
 
     def ending(self, ending: str) -> Destination:
-        """Return the destination with this at the end of its name."""
+        """Return the destination with `ending` appended to its name."""
         return replace(self, path=self.path + ending)
 
     @property
     def leaf(self) -> str:
-        """Its name in its folder."""
+        """The file's name in its folder."""
         return Path(self.path).name
 
     @contextmanager
@@ -163,7 +164,7 @@ class Destination:
 
 @dataclass(frozen=True)
 class NewFile:
-    """A file that has no name yet."""
+    """A file under a temporary name, until `keep` gives it its own."""
 
     destination: Destination
     file: BinaryIO
@@ -187,7 +188,7 @@ class NewFile:
         return self.file
 
     def keep(self, ending: str = "") -> str:
-        """Give the file its name, with this at its end, and return its path. Raises InputError as
+        """Give the file its name, with `ending` appended, and return its path. Raises InputError as
         `Destination.check` does.
         """
         destination = self.destination.ending(ending)
@@ -205,8 +206,8 @@ class NewFile:
 
 
 def _digest(file: BinaryIO) -> str:
-    """Return the SHA-256 of a regular file; for anything else that of no bytes, since reading it
-    may never end.
+    """Return the SHA-256 of a regular file. For anything else, which might be read without end,
+    return that of no bytes.
     """
     digest = hashlib.sha256()
     if stat.S_ISREG(os.fstat(file.fileno()).st_mode):

@@ -2,7 +2,7 @@
 tool prints.
 
 Each function returns what is wrong as the rest of a sentence that begins with "it", and what to
-write instead. It returns None for a text that can be meant.
+write instead. It returns None for a text that may be intended.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Mistake(NamedTuple):
 
 
 def lfs_pointer(text: str) -> Mistake | None:
-    """Recognise the text that stands in the place of a file that Git LFS keeps."""
+    """Recognise a Git LFS pointer, which stands in for a file."""
     if text.startswith(_LFS):
         return Mistake(
             "is a Git LFS pointer, not the text.", "a checkout with `lfs: true`"
@@ -66,8 +66,10 @@ def path_to_a_text(
     *,
     must_exist: bool = False,
 ) -> Mistake | None:
-    """Recognise the paths of something in one of the folders, and what can only be a path unless it
-    `must_exist`.
+    """Recognise a text that consists of paths: of files or folders that exist below one of the
+    `folders` or, unless they `must_exist`, of words that can only be paths.
+
+    `instead` is what would be accepted.
     """
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if not lines or len(lines) > _MAX_LINES:
@@ -96,8 +98,8 @@ def path_to_a_text(
 
 
 def _file_notation(text: str, folders: Sequence[Path], *, must_exist: bool) -> str:
-    """Return the other programs' notation for a file that the text is in, such as `@PATH`; else
-    empty.
+    """Return other programs' notation for a file that holds the text, such as `@PATH`, if this is
+    one; else empty.
     """
     file_scheme = re.fullmatch(r"file:(\s*)(\S+)", text, re.IGNORECASE)
     if file_scheme:
@@ -112,7 +114,11 @@ def _file_notation(text: str, folders: Sequence[Path], *, must_exist: bool) -> s
 
 
 def output_of_a_tool(text: str, instead: str) -> Mistake | None:
-    """Recognise JSON, or YAML in its form, that is no map of languages."""
+    """Recognise an empty value, a JavaScript object printed as text, and JSON (or YAML in its form)
+    that is no map of languages.
+
+    `instead` is what would be accepted.
+    """
     if text in _EMPTY_VALUES:
         return Mistake(
             f"is `{text}`: the expression in the workflow has no value.", instead

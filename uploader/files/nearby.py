@@ -1,5 +1,5 @@
-"""What a workspace has in the place of files that were not found: the nearest names of their
-kind.
+"""Suggests files in place of those that were not nearby: the nearest names of their kind in the
+workspace.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ from pathlib import Path
 from uploader.files.workspace import printable
 from uploader.text import plural
 
-MAX_ENTRIES = 10_000  # of all folders together that are looked at
+MAX_ENTRIES = 10_000  # entries that are looked at, in all folders together
 _MAX_FOUND = 200  # files that are compared
 _MAX_COMPARED = 500  # characters of a name
 _SHOWN = 3  # files that are named
-_CLOSE = 0.9  # of difflib: a misspelling
+_CLOSE = 0.9  # difflib's ratio from which on a name counts as a misspelling
 _ARTIFACTS = (".aab", ".apk")
 # Half-made files of the Android build, and the packages of others.
 _NEVER = ("intermediates", "node_modules")
-# Files of these kinds may be keys, which nobody is led to.
+# Files of these kinds may be keys, which are not suggested.
 _SECRET = (".json", ".jks", ".keystore", ".p12", ".pem", ".key")
 _ENDING = re.compile(r"\.\w+$")
 
 
 @dataclass(frozen=True)
-class _Found:
-    """The files of some endings, by their names below the root; `complete` unless the search was
-    broken off.
+class _SearchResult:
+    """The files with certain endings, by their names below the root; `complete` unless the search
+    was broken off.
     """
 
     names: tuple[str, ...]
@@ -38,8 +38,8 @@ class _Found:
 
 
 def files_nearby(pattern: str, root: Path, max_entries: int = MAX_ENTRIES) -> str:
-    """Return what the workspace has in the place of a path or glob that matches nothing: a sentence
-    after a blank, empty if that is not known.
+    """Return a sentence, after a blank, on what the workspace has in place of a path or glob that
+    matches nothing; empty if that is not known.
 
     `pattern` is relative to the root, or absolute.
     """
@@ -49,17 +49,17 @@ def files_nearby(pattern: str, root: Path, max_entries: int = MAX_ENTRIES) -> st
         endings = (ending[0].lower(),)
     if endings[0] in _SECRET:
         return ""
-    found = _find(root, endings, max_entries)
-    if not found.names and endings == (".aab",):
-        found = _find(root, _ARTIFACTS, max_entries)
-    if not found.names:
-        if not found.complete:
+    nearby = _find(root, endings, max_entries)
+    if not nearby.names and endings == (".aab",):
+        nearby = _find(root, _ARTIFACTS, max_entries)
+    if not nearby.names:
+        if not nearby.complete:
             return ""
         kinds = " or ".join(endings)
         return (
             f" The workspace has no {kinds} file at all. Did an earlier step build it?"
         )
-    names = sorted(found.names)
+    names = sorted(nearby.names)
     names.sort(key=lambda name: _similarity(name, pattern), reverse=True)
     nearest = names[0]
     has_wildcard = re.search(r"[*?\[]", pattern) is not None
@@ -85,7 +85,7 @@ def _similarity(name: str, pattern: str) -> float:
     return matcher.ratio()
 
 
-def _find(root: Path, endings: tuple[str, ...], max_entries: int) -> _Found:
+def _find(root: Path, endings: tuple[str, ...], max_entries: int) -> _SearchResult:
     """Return the files below the root with one of the endings, without hidden folders and
     links.
     """
@@ -94,8 +94,8 @@ def _find(root: Path, endings: tuple[str, ...], max_entries: int) -> _Found:
         if name.lower().endswith(endings):
             names.append(name)
         if looked_at >= max_entries or len(names) >= _MAX_FOUND:
-            return _Found(tuple(names), complete=False)
-    return _Found(tuple(names), complete=True)
+            return _SearchResult(tuple(names), complete=False)
+    return _SearchResult(tuple(names), complete=True)
 
 
 def _walk(root: Path) -> Iterator[str]:

@@ -34,9 +34,9 @@ _FREE_SPACE_OF_RUNNER = (
 
 @contextmanager
 def open_spool(workspace: Workspace, what: str, max_size: int) -> Iterator[Spool]:
-    """Make a file without a name, in the CI system's folder for temporary files if there is one.
+    """Create a file without a name, in the CI system's folder for temporary files if there is one.
 
-    It takes at most `max_size` bytes of the disk; `what` says in errors what comes into it. Raises
+    It takes at most `max_size` bytes of the disk; `what` names its content in errors. Raises
     UploaderError if it can't be made.
     """
     folder = temporary_folder(workspace)
@@ -49,8 +49,8 @@ def open_spool(workspace: Workspace, what: str, max_size: int) -> Iterator[Spool
 
 
 def temporary_folder(workspace: Workspace) -> Path | None:
-    """Return the CI system's folder for temporary files; None where it has none, and the system's
-    own is used.
+    """Return the CI system's folder for temporary files; None if there is none, and the operating
+    system's is used.
     """
     folder = workspace.temp
     if folder and folder.is_dir():
@@ -103,7 +103,9 @@ class Spool:
         return SpooledFile(self, name)
 
     def take_block(self) -> int:
-        """Return where a free block begins. Raises ProtocolError if the limit is reached."""
+        """Take a free block, and return the offset at which it begins. Raises ProtocolError if the
+        limit is reached.
+        """
         with self._lock:
             if self._free:
                 return self._free.pop()
@@ -137,7 +139,7 @@ class SpooledFile:
 
     @contextmanager
     def writing(self) -> Iterator[SpooledFile]:
-        """Let the file be written; what was written is removed where that fails."""
+        """Return the file for writing; if that fails, what was written is removed."""
         try:
             yield self
         except BaseException:
@@ -170,14 +172,16 @@ class SpooledFile:
             left = left[written:]
 
     def clear(self) -> None:
-        """Remove what was written, and let its room be used again."""
+        """Remove what was written, and let its blocks be used again."""
         blocks = self._blocks
         self._blocks = []
         self.size = 0
         self._spool.give_back(blocks)
 
     def keep(self, ending: str = "") -> str:
-        """Return the name: nothing else has to be done for what has none on the disk."""
+        """Return the name with `ending` appended. There is nothing else to do, since the file has
+        no name on the disk.
+        """
         return self.name + ending
 
     def reader(self) -> io.BufferedReader:
@@ -201,11 +205,11 @@ class _Reader(io.RawIOBase):
         self._position = 0
 
     def readable(self) -> bool:
-        """Return true: it is for nothing else."""
+        """Return True."""
         return True
 
     def seekable(self) -> bool:
-        """Return true: a zip is read from its end."""
+        """Return True: a zip is read from its end."""
         return True
 
     def readinto(self, buffer: Buffer) -> int:

@@ -1,5 +1,5 @@
-"""Files that are read for long, such as those of a comparison: a run that is to end does not
-read on.
+"""Files that take long to read, such as those of a comparison: reading stops when the run is to
+end.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class Source(Protocol):
 
     @property
     def name(self) -> str:
-        """What people know it by."""
+        """Its name in messages."""
 
     def reader(self) -> io.BufferedReader:
         """Open the file from its beginning."""
@@ -28,16 +28,14 @@ class Source(Protocol):
 
 @dataclass(frozen=True)
 class Watched:
-    """A file of which each piece is read only after `check` has let it: it raises what ends the
-    run.
-    """
+    """A file that calls `check` before each read. `check` raises the error that ends the run."""
 
     source: Source
     check: Callable[[], None]
 
     @property
     def name(self) -> str:
-        """What people know it by."""
+        """Its name in messages."""
         return self.source.name
 
     def reader(self) -> io.BufferedReader:
@@ -53,11 +51,11 @@ class _WatchedReader(io.RawIOBase):
         self._check = check
 
     def readable(self) -> bool:
-        """Return true: it is for nothing else."""
+        """Return True."""
         return True
 
     def seekable(self) -> bool:
-        """Return true: a zip is read from its end."""
+        """Return True: a zip is read from its end."""
         return True
 
     def readinto(self, buffer: Buffer) -> int:

@@ -1,5 +1,5 @@
-"""Opens the files of a run, and nobody else does. A file is checked on its open descriptor and read
-from that descriptor.
+"""Opens every file that the inputs of a run name, except the credentials (`auth.credential_source`)
+and what the run writes. A file is checked on its open descriptor and read from that descriptor.
 
 Anybody who may commit to the workspace chooses what its links point at. Therefore the rules apply
 to the real path of what was opened, not to the name that led there:
@@ -214,9 +214,7 @@ class Workspace:
         return os.path.realpath(path)
 
     def inside(self, path: str) -> str | None:
-        """Return a path that `lexical` has returned, relative to the workspace, or None if it is
-        outside.
-        """
+        """Return a path from `lexical` relative to the workspace; None if it is outside."""
         if not below(path).startswith(below(self.real)):
             return None
         return path[len(self.real) :].lstrip("/")
@@ -355,7 +353,7 @@ def printable(name: str) -> str:
 
 
 def reason(error: Exception) -> str:
-    """Return what the system says in its own words. The exception's text may repeat a whole hostile
+    """Return the system's own words for an error. The exception's text may repeat a whole hostile
     name, so it is not used.
     """
     if not isinstance(error, OSError):
@@ -399,18 +397,20 @@ def _is_in(path: str, folder: str) -> bool:
 
 
 def below(folder: str) -> str:
-    """Return what the path of everything in a folder begins with."""
+    """Return the folder's path with a slash at its end, with which the path of everything in it
+    begins.
+    """
     return folder.rstrip("/") + "/"
 
 
-MAX_ENTRIES = 10_000  # of one folder that are looked at
+MAX_ENTRIES = 10_000  # entries of one folder that are looked at
 _WINDOWS_DRIVE = re.compile(r"[A-Za-z]:[\\/]", re.ASCII)
 _REFERENCE = re.compile(r"\$(?:[A-Za-z_]\w*|\{[A-Za-z_]\w*\})", re.ASCII)
 
 
 def path_hint(path: str, root: Path) -> str:
-    """Return a sentence that says what may be meant, after a blank, or nothing. `path` is a path or
-    a glob, relative to `root` or absolute.
+    """Return a sentence, after a blank, that says what may be meant; empty if that is not known.
+    `path` is a path or a glob, relative to `root` or absolute.
     """
     reference = _REFERENCE.search(path)
     if reference:
@@ -436,8 +436,8 @@ def path_hint(path: str, root: Path) -> str:
 
 
 def _existing(path: str, root: Path) -> str:
-    """Return the first existing path that differs from this one in upper and lower case alone;
-    empty if there is none, or `**` would make the search endless.
+    """Return the first existing path that this path or glob matches in any case; empty if there is
+    none, or if the glob has `**`, with which the search would not end.
     """
     existing = Path("/" if path.startswith("/") else "")
     for segment in path.split("/"):
