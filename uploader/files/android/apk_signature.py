@@ -39,7 +39,7 @@ _OLDEST_FIRST = (V2, V3, V3_1)
 # the attribute of a JAR signature that names the newer schemes, and how it counts them
 _ALSO_SIGNED = re.compile(rb"^X-Android-APK-Signed: *([0-9, ]{1,50})", re.MULTILINE)
 _JAR_NUMBERS = {2: V2, 3: V3}
-# of the signing block: signatures, dependency info, padding; real files have fewer than ten
+# pairs in the signing block: signatures, dependency info, padding; real files have fewer than ten
 _MAX_PAIRS = 64
 # bytes of one scheme's value; even with a long chain of certificates it has only a sixth of them
 _MAX_VALUE = 1 << 16
@@ -47,7 +47,7 @@ _MAX_BLOCK = 1 << 24  # bytes of the signing block with its padding
 _END_RECORD = 22  # bytes, without its comment
 _END_MAGIC = b"PK\5\6"
 _MAX_COMMENT = 0xFFFF  # bytes
-_PIECE = 1 << 20  # bytes of a chunk, of which each has a digest of its own
+_PIECE = 1 << 20  # bytes of a chunk; each chunk has a digest of its own
 
 _ROTATION = 0x3BA06F8C  # attribute: the proof of rotation
 # attribute of v2: the number of a newer scheme that has to be there
@@ -386,7 +386,9 @@ def _one_signer(scheme: int, signer: _Reader) -> _Signer:
 
 
 def _api_levels(scheme: int, reader: _Reader) -> tuple[int, int]:
-    """Read from which API level to which a signer counts; zeros for v2, which has none."""
+    """Read the lowest and the highest API level for which a signer counts; zeros for v2, which has
+    none.
+    """
     if scheme == V2:
         return 0, 0
     minimum = reader.number()
@@ -395,8 +397,8 @@ def _api_levels(scheme: int, reader: _Reader) -> tuple[int, int]:
 
 
 def _by_id(data: bytes, twice: str) -> dict[int, bytes]:
-    """Read values behind their ids, each prefixed by its length. Raises MalformedFile, with the
-    words `twice`, for an id that comes twice.
+    """Read pairs of an id and a value, each prefixed by its length, and return the values by id.
+    Raises MalformedFile, with the words `twice`, for an id that comes twice.
     """
     values: dict[int, bytes] = {}
     for entry in _Reader(data).each():
@@ -438,8 +440,8 @@ def _lineage(value: bytes) -> tuple[bytes, ...]:
 
 
 def _key_of(certificate: bytes) -> Any:
-    """Return the public key in an X.509 certificate (RFC 5280, section 4.1): the sixth field, not
-    counting the optional version.
+    """Return the public key in an X.509 certificate (RFC 5280, section 4.1): the sixth field,
+    without counting the optional version.
 
     Only the key is read, because the certificate itself proves nothing, and cryptography would
     refuse those with a DSA key that some JDKs write.

@@ -19,15 +19,15 @@ from typing import IO, BinaryIO, cast
 from uploader.errors import InputError, Problem
 from uploader.files.workspace import reason
 
-# bytes: as many members as may be, with names of three hundred characters
+# bytes: room for MAX_MEMBERS with names of three hundred characters
 MAX_DIRECTORY = 32 << 20
 MAX_MEMBERS = 100_000  # several times those of the largest apps
-# members that are wanted: several times the native libraries of the largest apps
+# members that a reader wants: several times the native libraries of the largest apps
 MAX_WANTED = 10_000
 # bytes: many times what any manifest needs, and little enough to keep in memory
 MAX_MEMBER = 4 << 20
-# times the size of the zip that all its members may have unpacked, and as many bytes in any case:
-# several times what the best packed real apps have
+# All members of a zip may unpack to so many times its size, and to so many bytes in any case. That
+# is several times what the best packed real apps have.
 MAX_RATIO = 50
 MAX_UNPACKED = 256 << 20
 PIECE = 1 << 20  # bytes of a member that is too large to hold
@@ -54,7 +54,9 @@ _MAX_EXTRA = 4096  # bytes of the extra fields of one member; tools write some t
 _MAX_EXTRAS = 4 << 20  # bytes of the extra fields of all members
 _ZIP64_LOCATOR = b"PK\6\7"
 _ZIP64_LOCATOR_SIZE = 20  # bytes; it lies right before the end record
-_ZIP64_EXTRA = 0x0001  # of a member that is larger than 4 GiB, or lies behind them
+_ZIP64_EXTRA = (
+    0x0001  # an extra field of a member that is larger than 4 GiB, or lies beyond them
+)
 # another name for the member, which only some readers take
 _UNICODE_PATH_EXTRA = 0x7075
 _END_RECORD = 22  # bytes, the last two of which are the length of the comment behind it
@@ -75,8 +77,8 @@ class MalformedFile(Exception):
 
 @contextmanager
 def input_errors(name: str, input_name: str = "files") -> Iterator[None]:
-    """Turn what is wrong with an artifact, called `name` in messages, into one InputError (problem
-    `input_name`).
+    """Turn a MalformedFile or OSError about an artifact, called `name` in messages, into an
+    InputError for `input_name`.
     """
     try:
         yield
@@ -362,7 +364,7 @@ class _BoundedFile:
         self.seekable = file.seekable
 
     def read(self, size: int = -1) -> bytes:
-        # No member is read so far at once, so this is the directory.
+        # No member is read in pieces so large, so this is the directory.
         if size > MAX_DIRECTORY:
             what = (
                 f"declares a directory of {size:,} bytes; no more than {MAX_DIRECTORY:,} are "

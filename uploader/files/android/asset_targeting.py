@@ -1,10 +1,11 @@
 """Says which APKs have the files of a targeted folder of assets, such as
 `assets/textures#tcf_astc`, and under which path.
 
-A module's `assets.pb` says for which devices each folder is; the folder's name has the value. A
-folder that `assets.pb` does not call targeted is for every device, whatever its name, and keeps it.
-Reference: files.proto, targeting.proto, TargetedDirectorySegment, AssetsDimensionSplitterFactory,
-ModuleSplitterForShards and SuffixStripper in bundletool (github.com/google/bundletool).
+A module's `assets.pb` says by which properties of a device a folder is chosen; the value of each is
+in the folder's name. A folder that `assets.pb` does not call targeted is for every device, whatever
+its name, and keeps it. Reference: files.proto, targeting.proto, TargetedDirectorySegment,
+AssetsDimensionSplitterFactory, ModuleSplitterForShards and SuffixStripper in bundletool
+(github.com/google/bundletool).
 
 Raises LookupError or ValueError for an `assets.pb` that is damaged.
 """
@@ -44,7 +45,7 @@ class Asset:
 
     `split_path` is its path in the APK of a configuration whose name has all `parts` behind
     `config.`; without parts in the main APK of the module. `whole_path` is its path in a standalone
-    or universal APK; None if that has another folder of the kind.
+    or universal APK; None if that APK has another folder of the same kind.
     """
 
     split_path: str
@@ -59,7 +60,7 @@ class Asset:
 
 
 def read_folders(data: bytes) -> dict[str, frozenset[Dimension]]:
-    """Return by what the folders of an `assets.pb` are targeted, as far as they are."""
+    """Return the dimensions of each folder in an `assets.pb` that is targeted."""
     proto = ProtoReader(_MAX_FIELDS)
     folders = {}
     for field in proto.fields(memoryview(data)):
@@ -82,8 +83,8 @@ def targeted_asset(
     *,
     is_pack: bool,
 ) -> Asset | None:
-    """Return where APKs have an asset of a module with these folders, or nothing if every APK of
-    the module has it. `is_pack` says that the module is an asset pack.
+    """Return where APKs have an asset of a module with these folders; None if every APK of the
+    module has it. `is_pack` says that the module is an asset pack.
     """
     # Each folder with files is listed, so the one that a file lies in is enough.
     dimensions = folders.get(path.rpartition("/")[0])
@@ -124,8 +125,8 @@ def _whole_path(
 
 
 def _value(path: str, dimension: Dimension) -> str:
-    """Return the value in the name of a folder; empty for what devices get that have no folder of
-    their own.
+    """Return the value in the name of a folder; empty for the folder that is for all devices
+    without a folder of their own.
     """
     folder = path.rpartition("/")[0]
     match = re.search(_SUFFIX.format(dimension), folder)

@@ -14,7 +14,7 @@ from uploader.files.android.archive import MalformedFile
 from uploader.files.android.protobuf import Field, ProtoReader
 
 Version: TypeAlias = tuple[int, int, int]
-# What APKs are split by. Those of asset folders are written as in the names of the folders.
+# What APKs are split by. The dimensions of asset folders are spelt as in the names of the folders.
 Dimension: TypeAlias = Literal[
     "abi", "density", "lang", "tcf", "tier", "group", "countries"
 ]
@@ -223,8 +223,8 @@ def _split_settings(proto: ProtoReader, config: memoryview) -> list[_SplitSettin
 
 
 def _default_dimensions(version: Version) -> set[Dimension]:
-    """Return by what APKs are split if the bundle does not say. That depends on the version that it
-    was built with; if it names none, the current one counts (OptimizationsMerger).
+    """Return the dimensions by which APKs are split if the bundle does not say. That depends on the
+    version that it was built with; if it names none, the current one counts (OptimizationsMerger).
     """
     if version == (0, 0, 0):
         return set(_SPLIT_SINCE)

@@ -41,7 +41,7 @@ from uploader.files.android.string_pool import StringPool
 MAX_DEPTH = 100  # elements within one another; layouts have some tens
 MAX_EVENTS = 200_000  # of one document: the largest manifests have some ten thousand
 MAX_CHARACTERS = 8 << 20  # of one document, names included
-# of all documents of a run: a large app has some 20,000 with some hundred each
+# of all documents of a run: a large app has some 20,000, with some hundred events each
 MAX_EVENTS_OF_RUN = 20_000_000
 _MAX_TEXT = 1 << 20  # characters of one text
 _MAX_FIELDS = 2_000_000  # of a protobuf document: ten for each event
@@ -59,7 +59,7 @@ _NOTHING = 0xFFFFFFFF
 _NODE_HEADER = 16  # bytes, with the line and the comment
 _VALUE_SIZE = 8  # bytes of Res_value
 _BINARY_BEGINNING = b"\x03\x00\x08\x00"
-# of a namespace its prefix and URI, of an element URI and name
+# prefix and URI of a namespace, or URI and name of an element
 _NAMES = struct.Struct("<2I")
 # namespace, name; offset of the attributes, size of one, count; places of id, class and style
 _ELEMENT = struct.Struct("<2I6H")
@@ -69,7 +69,7 @@ _ATTRIBUTE = struct.Struct("<3IHBBI")  # namespace, name, raw string, then Res_v
 # References to a package whose id is not known before the app runs.
 _DYNAMIC = {REFERENCE: DYNAMIC_REFERENCE, ATTRIBUTE_REFERENCE: DYNAMIC_ATTRIBUTE}
 _ID_ATTRIBUTE = 0x010100D0
-# Attributes of it help to write an app, and aapt2 leaves them out of an APK.
+# Attributes in this namespace only help to write an app, and aapt2 leaves them out of an APK.
 _TOOLS = "http://schemas.android.com/tools"
 # Such a name could be taken for the key of an attribute with an id or a namespace.
 _IMPOSSIBLE_NAME = re.compile(r"0x|\{")
@@ -140,7 +140,7 @@ class Element:
     text: str = ""
 
     def find(self, name: str) -> Element | None:
-        """Return the first child of this name."""
+        """Return the first child of this name, None if there is none."""
         for child in self.children:
             if child.name == name:
                 return child
@@ -328,7 +328,7 @@ def binary_events(data: bytes, *, named: bool = False) -> Iterator[Event]:
     """Decode Android's binary XML. Raises NotCompiledXml.
 
     With `named` the keys of attributes with resource ids have their names, too, and namespaces are
-    told. The system knows attributes by their ids alone, an app may look for a name.
+    events. The system knows attributes by their ids alone, an app may look for a name.
     """
     budget = _Budget(named=named)
     try:
@@ -538,8 +538,8 @@ def _special_place(uri: str, name: str, resource_id: int) -> int | None:
 
 
 def _key(namespace: str, name: str, resource_id: int = 0, *, named: bool = True) -> str:
-    """Return what distinguishes an attribute, or an element, from others. Behind a resource id the
-    name only follows if `named`.
+    """Return what distinguishes an attribute, or an element, from others. A name follows a resource
+    id only if `named`.
     """
     full_name = name
     if namespace:

@@ -1,8 +1,8 @@
-"""Tells whether an APK is the one that Google Play's list of generated APKs says it is.
+"""Checks whether an APK is the one that Google Play's list of generated APKs says it is.
 
-An APK names its split and its module itself, and its signature covers that. Therefore one that
-stands in the place of another one of the same app and version is recognised. For which variant it
-is, an APK does not say.
+An APK names its split and its module itself, and its signature covers that. So an APK in the place
+of another one of the same app and version is recognised. An APK does not say for which variant it
+is.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class ListedApk:
     """What the list says of an APK (androidpublisher v3, GeneratedSplitApk and its siblings).
 
     `split` is the name of the split, empty for the main split of the base; `module` may be empty if
-    the list has none. Of a slice of an asset pack `split` is the id of the slice.
+    the list has none. For a slice of an asset pack, `split` is the id of the slice.
     """
 
     kind: ListedKind
@@ -41,8 +41,8 @@ class ListedApk:
 
 
 def objection(listed: ListedApk, identity: Identity, bundle: Bundle) -> str:
-    """Return why an APK is not the one that is listed, as what continues its name; empty if it is.
-    `identity` is what the APK says it is.
+    """Return why an APK is not the one that is listed, as the rest of a sentence that begins with
+    its name; empty if it is. `identity` is what the APK says it is.
     """
     if _is_as_listed(listed, identity, bundle):
         return ""

@@ -42,10 +42,8 @@ _SEVERAL = tuple(name for name, rule in IMAGE_RULES.items() if not rule.exact)
 _ACCEPTED = (
     "<language>/images/<type>/*.png, <language>/images/<type>.png, <language>/title.txt"
 )
-_ELSEWHERE = {
-    "images",
-    "changelogs",
-}  # the second is release notes, whats-new-directory reads them
+# Not texts of the listing: `changelogs` has release notes, for `whats-new-directory`.
+_ELSEWHERE = {"images", "changelogs"}
 # What other tools and people call the texts, without the ending.
 _OTHER_NAMES = {
     "description": "full_description.txt",
@@ -53,7 +51,7 @@ _OTHER_NAMES = {
     "video_url": "video.txt",
 }
 _TEXT_ENDINGS = ("", ".txt", ".text", ".md")
-_SIMILAR = 0.8  # of difflib: `titel` is `title`
+_SIMILAR = 0.8  # difflib's ratio: `titel` is `title`
 _YOUTUBE = ("youtube.com", "www.youtube.com", "m.youtube.com", "youtu.be")
 
 _PNG = b"\x89PNG\r\n\x1a\n"
@@ -61,9 +59,10 @@ _JPEG = b"\xff\xd8\xff"
 IMAGE_ENDINGS = {_PNG: ".png", _JPEG: ".jpg"}  # by the first bytes
 # bytes at the end in which the image has to end; tools append metadata
 _TAIL = 64 * 1024
-# before the frame header, with fill bytes; real images have fewer than 300
+# segments and fill bytes before the frame header; real images have fewer than 300
 _MAX_SEGMENTS = 4096
-# Start-of-frame markers hold the dimensions; C4, C8 and CC are other things in the same range.
+# The segments of these markers (start of frame) have the dimensions; C4, C8 and CC are other
+# markers in the same range.
 _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 
 

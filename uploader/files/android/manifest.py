@@ -101,12 +101,12 @@ class NativeCode:
 
 @dataclass(frozen=True)
 class Manifest:
-    """What an APK or a bundle says of itself. `version_code` is the number by which Play tells
-    artifacts apart (64 bits).
+    """What an APK or a bundle says of itself. `version_code` is the number by which Play
+    distinguishes artifacts (64 bits).
 
     `version_name` is "" when the manifest has none or takes it from a resource. `kind` is what the
     file is by its content. `debuggable` marks a debug build, `test_only` one that Android Studio
-    made to be run at once. The SDKs are API levels, None for what is not a number. `features` are
+    made only to run it. The SDKs are API levels, None for what is not a number. `features` are
     those that a device must have, `optional_features` those that it need not have. `signers` is
     empty for a file without a signature. `carries` has the files for Play's crash reports that a
     bundle brings in its BUNDLE-METADATA: `mapping`, `symbols`.
@@ -383,7 +383,7 @@ def _packs_under_aligned(config: bytes) -> bool:
 
 def segment_alignment(head: bytes) -> int | None:
     """Return the smallest alignment of the LOAD segments of a 64-bit library, in bytes, or None
-    when the head does not tell.
+    when the head does not show it.
     """
     if len(head) < 64 or not head.startswith(_ELF64):
         return None
@@ -408,7 +408,7 @@ _START_ELEMENT = 0x0102
 _END_ELEMENT = 0x0103
 _NOTHING = 0xFFFFFFFF
 _UTF8 = 1 << 8
-# that are decoded: several times the elements and permissions of any app
+# strings that are decoded: several times the elements and permissions of any app
 _MAX_STRINGS = 2000
 _INTEGERS = range(0x10, 0x20)  # types of a value
 # namespace, name, offset of the attributes, size of one, how many
@@ -418,7 +418,7 @@ _ATTRIBUTE = struct.Struct("<3IHBBI")
 
 
 def binary_elements(data: bytes) -> Iterator[Element]:
-    """Read the root and then its children. Raises MalformedFile for anything but Android's binary
+    """Yield the root and then its children. Raises MalformedFile for anything but Android's binary
     XML.
     """
     pool: StringPool | None = None
@@ -445,7 +445,7 @@ def binary_elements(data: bytes) -> Iterator[Element]:
 
 
 def _binary_chunks(data: bytes) -> Iterator[tuple[int, int, bytes]]:
-    """Yield each chunk of a binary XML behind its kind and the length of its header in bytes.
+    """Yield each chunk of a binary XML, after its kind and the length of its header in bytes.
 
     Raises MalformedFile for another format, struct.error or IndexError for a damaged one.
     """
@@ -557,11 +557,11 @@ _REFERENCE_ID = 2
 _STRING_VALUE = 1
 # int_decimal_value, int_hexadecimal_value, boolean_value
 _PRIMITIVE_INTEGERS = (6, 7, 8)
-_MAX_FIELDS = 100_000  # that are read: many times as many as any manifest has
+_MAX_FIELDS = 100_000  # fields that are read: many times those of any manifest
 
 
 def proto_elements(data: bytes) -> Iterator[Element]:
-    """Read the root and then its children. Raises MalformedFile for anything but aapt2's protobuf
+    """Yield the root and then its children. Raises MalformedFile for anything but aapt2's protobuf
     XML.
     """
     proto = ProtoReader(_MAX_FIELDS)

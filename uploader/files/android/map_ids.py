@@ -106,10 +106,10 @@ def _dex_order(name: str) -> tuple[bool, int, str]:
 
 
 def _ids_of_markers(dex: bytes) -> Iterator[str]:
-    """Return the map ids in a part of a dex file."""
+    """Yield the map ids in a part of a dex file."""
     for marker in islice(_MARKER.finditer(dex), _MAX_MARKERS):
-        # This backend writes class files: the marker is of a library that was shrunk before the
-        # app was.
+        # This backend writes class files, so the marker is that of a library that was shrunk before
+        # the app.
         if b'"backend":"cf"' in marker[1]:
             continue
         for map_id in _MARKED.findall(marker[1]):

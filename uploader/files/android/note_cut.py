@@ -9,15 +9,16 @@ from typing import NamedTuple
 from uploader.files.android.limits import MAX_RELEASE_NOTES
 
 ELLIPSIS = "…"
-# Where a text may end, the best place first; what stands behind the text that is kept, and what
-# shows that there was more. The full stops of Chinese, Japanese and Hindi need no blank.
+# Where a text may end, the best place first, each with what is put between the kept text and the
+# ellipsis. The full stops of Chinese, Japanese and Hindi need no blank.
 _PLACES = (
     (re.compile(r"\n[^\S\n]*\n"), "\n\n"),
     (re.compile(r"\n"), "\n"),
     (re.compile(r"(?<=[.!?])[\"'»”’)\]]*\s|(?<=[。！？।])"), " "),  # noqa: RUF001 - full stops
     (re.compile(r"\s"), " "),
 )
-# A place that leaves less than this share of what fits is none: a heading alone says nothing.
+# A place does not count if it leaves less than this share of what fits: a heading alone says
+# nothing.
 _LEAST = 0.5
 _ZERO_WIDTH_JOINER = "\u200d"
 
@@ -32,9 +33,9 @@ class CutNote(NamedTuple):
 def cut(text: str, limit: int = MAX_RELEASE_NOTES) -> CutNote:
     """Shorten a text to at most `limit` characters, with an ellipsis at its end.
 
-    It ends after the last paragraph, line, sentence or word that fits, whichever comes first in
-    this order and leaves half of what fits. A character beyond 16 bits, such as an emoji, counts
-    twice, so that the result fits however Google Play counts.
+    It ends after the last paragraph, line, sentence or word that fits: after the first of these, in
+    this order, that leaves at least half of what fits. A character beyond 16 bits, such as an
+    emoji, counts twice, so that the result fits however Google Play counts.
     """
     for place, mark in _PLACES:
         room = _fitting(text, limit - len(mark) - len(ELLIPSIS))

@@ -114,7 +114,9 @@ def normalised(text: str) -> str:
 
 
 def _missing_checkout(root: Path) -> str:
-    """Return what a job lacks that has only downloaded what another one built; else empty."""
+    """Return a hint for a job that has only downloaded what another one built; empty if the
+    workspace is a checkout.
+    """
     if (root / ".git").exists():
         return ""
     return (
@@ -465,7 +467,7 @@ def _by_track(folder: LocalizedFolder, tracks: Sequence[str]) -> Files:
 def _files_by_track(
     folder: LocalizedFolder, below: Path, tracks: Sequence[str]
 ) -> Iterator[tuple[str | None, Path]]:
-    """Return the file of each track that has one, the default first, under None."""
+    """Yield the file of each track that has one, the default first, under None."""
     files = {path.name: path for path in folder.entries(below)}
     for track in dict.fromkeys((None, *tracks)):
         path = files.get(f"{track or 'default'}.txt")
@@ -502,7 +504,7 @@ def _notes(folder: LocalizedFolder, files: Files, max_length: int | None) -> Not
 
 
 def _check_content(folder: LocalizedFolder, path: Path, text: str) -> None:
-    """Add a problem for a file whose text can't be meant as release notes."""
+    """Add a problem if the text of a file can't be meant as release notes."""
     if output_of_a_tool(text, ""):
         folder.wrong(
             path, "is JSON, and would be published as it is.", "the text itself"
@@ -604,7 +606,9 @@ _LIST_ITEM = re.compile(r"^-\s+(.*)", re.MULTILINE)
 
 
 class _InlineText(NamedTuple):
-    """A text from the input with its language, and whether quotes say that it is meant as it is."""
+    """A text from the input with its language, and whether it is in quotes, so that it is meant as
+    it is.
+    """
 
     language: str
     text: str
@@ -688,7 +692,9 @@ def _language_of_misspelt_key(text: str) -> str:
 
 
 def _no_text(text: str, root: Path | None) -> Mistake | None:
-    """Return why a text can't be meant as release notes. Paths are looked for below `root`."""
+    """Return why a text can't be meant as release notes; None if it can. Paths are looked for below
+    `root`.
+    """
     folders = () if root is None else (root,)
     directory = ""
     file_in_directory = re.fullmatch(r"([^*\s]+)/(?:whatsnew-[^/\s]+|\*)", text)
@@ -763,8 +769,8 @@ def _inline_texts(
     if _is_map(text):
         return problems.collect(lambda: list(_by_language(text))) or []
     unquoted = _unquoted(text)
-    # Quotes are taken away where people need them to say that the text is meant; elsewhere they
-    # belong to the text.
+    # Quotes are removed if the text would be refused without them; otherwise they belong to the
+    # text.
     if unquoted != text and (not unquoted or _no_text(unquoted, root)):
         return [_InlineText(DEFAULT_LANGUAGE, unquoted, quoted=True)]
     return [_InlineText(DEFAULT_LANGUAGE, text, quoted=False)]
@@ -790,7 +796,7 @@ def _check_note(
     problems: Problems,
     max_length: int | None,
 ) -> None:
-    """Add why Play does not take a text, or may not, or that it is empty."""
+    """Add a problem if Play does not take a text; a warning if it may not, or the text is empty."""
     fault = _fault(note, max_length)
     if fault:
         problems.add(_INPUT, f"{name} {fault}", _ACCEPTED_LENGTH)

@@ -62,8 +62,8 @@ _MAX_NAMES = 30  # permissions or features in a line of the plan
 
 
 def check_release(artifacts: Sequence[Artifact], problems: Problems) -> None:
-    """Add what keeps a build out of a release as a problem, and what policy asks beyond it as a
-    warning.
+    """Add a problem for what keeps a build out of a release, and a warning for what policy asks
+    beyond that.
     """
     abis: set[str] = set()
     for artifact in artifacts:
@@ -106,7 +106,7 @@ def check_certificate(
 
 
 def facts(manifest: Manifest) -> Iterator[str]:
-    """Return the lines of the plan about a file, besides its version and its signer."""
+    """Yield the lines of the plan about a file, besides its version and its signer."""
     native = ""
     if manifest.native.abis:
         native = f", native code for {', '.join(manifest.native.abis)}"
@@ -174,7 +174,7 @@ def _check_build(name: str, manifest: Manifest, problems: Problems) -> None:
 
 
 def _target(manifest: Manifest) -> Iterator[str]:
-    """Return the warning about a target API level that is too low."""
+    """Yield a warning if the target API level is too low."""
     required = TARGET_API.limit
     for feature in manifest.features:
         if feature in TARGET_API_BY_FEATURE:
@@ -186,7 +186,7 @@ def _target(manifest: Manifest) -> Iterator[str]:
 
 
 def _pages(manifest: Manifest) -> Iterator[str]:
-    """Return the warnings about native code that does not fit pages of 16 KB."""
+    """Yield the warnings about native code that does not fit pages of 16 KB."""
     if manifest.target_sdk is not None and manifest.target_sdk < _PAGE_SIZE_FROM_TARGET:
         return
     native = manifest.native
@@ -205,7 +205,9 @@ def _pages(manifest: Manifest) -> Iterator[str]:
 
 
 def _libraries(names: Sequence[str], what: str) -> str:
-    """Return how many 64-bit libraries there are of which `what` is true, and the first of them."""
+    """Return a phrase with the number of these 64-bit libraries, what is true of them, and the
+    first of their names.
+    """
     noun = "library" if len(names) == 1 else "libraries"
     listed = _shortened(names, _MAX_LIBRARIES)
     return f"{len(names)} 64-bit {noun} {what} ({listed})"

@@ -30,7 +30,7 @@ ABSENT = Field()
 
 
 class ProtoReader:
-    """Reads messages, and no more than so many fields in all.
+    """Reads messages, and no more than `max_fields` fields in all.
 
     Raises LookupError or ValueError for damaged messages, and for one field too many.
     """

@@ -75,9 +75,9 @@ class Package(NamedTuple):
 
 
 class Layouts(NamedTuple):
-    """Newer layouts that a table may use because every device that gets it can read them; older
-    devices would take them for something else. aapt2 writes `sparse` lists for API level 32 and
-    later, `compact` entries and short offsets for 34 and later (TableFlattener).
+    """The newer layouts that a table may use because every device that gets it can read them; older
+    devices would misread them. aapt2 writes `sparse` lists for API level 32 and later, `compact`
+    entries and short offsets for 34 and later (TableFlattener).
     """
 
     sparse: bool = False

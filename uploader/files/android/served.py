@@ -68,9 +68,9 @@ from uploader.files.android.served_table import lacking_values
 Served = Literal["same", "protected", "changed", "unverified"]
 
 MAX_APKS = 20_000  # of one comparison; fifty features in a hundred languages have 5,000
-_MAX_NAME = 1000  # characters of the name of an entry that are kept
+_MAX_NAME = 1000  # characters that are kept of the name of an entry
 _MAX_WHY = 5000  # characters
-MAX_FINDINGS = 20_000  # that are kept; the others are only counted
+MAX_FINDINGS = 20_000  # findings that are kept; the others are only counted
 _CHANGES: tuple[State, ...] = ("changed", "added", "missing")
 MAX_ALIKE = 8  # APKs of one split name that are put into sets of their own
 WITHOUT_BASE = (
@@ -104,7 +104,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class ApkReport:
-    """What came of one APK. The counts are of entries; `devices` says for which ones it is.
+    """The result for one APK. The counts are of entries; `devices` says which devices it is for.
 
     `certificate` is the SHA-256 of the certificate that signed it. It is empty if that is not
     proven; `certificate_problem` then says why.
@@ -139,7 +139,7 @@ class CodeTransparency:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What came of a comparison.
+    """The result of a comparison.
 
     `served` is `same` only if every entry of every APK was compared, and at least one of each.
     `left_out` counts findings beyond MAX_FINDINGS. `not_given` counts the entries of the bundle
@@ -457,7 +457,7 @@ class _Comparison:
         for path, entry in checker.lacking:
             checker.contents.lacking.add(entry)
             counts["missing"] = counts.get("missing", 0) + 1
-            why = "the resource table names it, and the APK has it not"
+            why = "the resource table names it, but the APK does not have it"
             self._find(Finding(name, path, "missing", why))
         for line in checker.protection:
             if line not in self._protection:
@@ -543,7 +543,7 @@ class _Comparison:
             self._bundle.tables.check()
         except UnreadableTable as error:
             if module.name in device_set.contents.values:
-                why = f"what the APKs have not of a resource table that {error}"
+                why = f"what the APKs lack of a resource table that {error}"
                 self._find(Finding(file, entry, "unverified", why))
             return
         self._bundle.tables.spend(len(table))
@@ -604,7 +604,7 @@ class _Comparison:
     # The result
 
     def verdict(self) -> Verdict:
-        """Return what came of it, once every APK was compared."""
+        """Return the result, once every APK was compared."""
         missing = [self._missing(self._name, device_set) for device_set in self._sets]
         # If there are several sets, a device has one of them.
         self._not_given += min(lacking.not_given for lacking in missing)

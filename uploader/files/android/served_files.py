@@ -205,7 +205,7 @@ class Module:
 
 
 class ManifestBudget:
-    """How many bytes the manifests of all APKs may still have."""
+    """The bytes that the manifests of all APKs may have, and how many they had until now."""
 
     def __init__(self, max_bytes: int = MAX_MANIFESTS) -> None:
         self._max_bytes = max_bytes
@@ -403,7 +403,7 @@ def is_fused(module: Module) -> bool:
 
 
 def _find(manifest: Element, name: str) -> Element | None:
-    """Return what a module says of its delivery under a name."""
+    """Return what a module says of its delivery under a name; None if it says nothing."""
     settings = manifest.find(f"{DISTRIBUTION}module")
     if settings is None:
         return None

@@ -1,8 +1,8 @@
-"""Checks what a JAR signature (scheme v1) of an APK says, so that it can hold nothing else.
+"""Checks that the JAR signature (scheme v1) of an APK holds nothing but a signature.
 
 A signature consists of `META-INF/MANIFEST.MF`, which lists every entry with a digest, of a
 signature file (`.SF`) with digests of that list, and of a block (`.RSA`, `.EC`) with certificates.
-Whether the block signs the list is not checked: the newer schemes are what Android goes by.
+Whether the block signs the list is not checked, since Android relies on the newer schemes.
 
 Sources: JAR File Specification, "Signed JAR File"; apksig's V1SchemeSigner, with which bundletool
 signs; RFC 5652 (SignedData).
@@ -41,8 +41,8 @@ def is_jar_part(name: str) -> bool:
 
 
 class JarSignature:
-    """The JAR signature of one APK. `certificates` are the SHA-256 of that which has signed it by a
-    newer scheme, and of those that have handed over to it.
+    """The JAR signature of one APK. `certificates` are the SHA-256 of the certificate that signed
+    the APK by a newer scheme, and of those before it in the proof of rotation.
     """
 
     def __init__(self, members: Members, certificates: Collection[str]) -> None:
@@ -224,7 +224,7 @@ def _raw_sections(data: bytes) -> dict[str, bytes]:
 
 
 def _decoded(value: str) -> bytes:
-    """Return what is written in base64; nothing for what is not."""
+    """Decode base64; nothing for anything else."""
     try:
         return base64.b64decode(value, validate=True)
     except (binascii.Error, ValueError):

@@ -37,7 +37,8 @@ DENSITIES = frozenset({"ldpi", "mdpi", "tvdpi", "hdpi", "xhdpi", "xxhdpi", "xxxh
 _MADE_RESOURCE = re.compile(r"res/xml/(splits\d{1,4}|locales_config)\.xml")
 # What aapt2 writes for the name of a resource if names are collapsed (Obfuscator).
 _COLLAPSED = "0_resource_name_obfuscated"
-_MIPMAP = "mipmap"  # for every density in the main APK (bundletool, ScreenDensityResourcesSplitter)
+# The main APK has these for every density (bundletool, ScreenDensityResourcesSplitter).
+_MIPMAP = "mipmap"
 _APP_PACKAGE = 0x7F
 _MAX_PACKAGE_NAME = 127  # characters; aapt2 cuts a longer one
 _MAX_CONFIGURATIONS = 0x10000
@@ -96,7 +97,7 @@ class BuiltTable:
         return len(self._keys)
 
     def name(self, resource: int) -> tuple[str, str] | None:
-        """Return the type and the name of a resource."""
+        """Return the type and the name of a resource, None if the table does not have it."""
         return self._names.get(resource)
 
     def place(self, resource: int, configuration: bytes) -> int | None:
@@ -280,7 +281,7 @@ def _is_built_package(
                 return True
     if is_of_bundle or served.id != _APP_PACKAGE:
         return False
-    # made for a module that has no resources (bundletool, ResourceInjector)
+    # It was made for a module that has no resources (bundletool, ResourceInjector).
     return served.name == package[:_MAX_PACKAGE_NAME]
 
 

@@ -30,7 +30,7 @@ V2 = 0x7109871A
 V3 = 0xF05368C0
 V3_1 = 0x1B93AD61
 _SCHEMES = (V3_1, V3, V2)  # a device uses the newest that it knows
-# signers, rotation, dependency info, padding: real files have fewer than ten
+# pairs in the signing block: signatures, dependency info, padding; real files have fewer than ten
 _MAX_PAIRS = 64
 # bytes: with a long chain of certificates it has a sixth of that
 _MAX_SIGNATURE = 1 << 16
@@ -61,8 +61,8 @@ class SigningCertificate:
 
 
 def signers(archive: Archive, *, apk: bool) -> tuple[SigningCertificate, ...]:
-    """Return every signer once: of an APK by its newest scheme, of a bundle by its JAR signature.
-    Raises MalformedFile.
+    """Return every signer once: for an APK by its newest scheme, for a bundle, or an APK without a
+    newer scheme, by its JAR signature. Raises MalformedFile.
     """
     if apk:
         values = _values_by_scheme(archive)
@@ -120,8 +120,8 @@ def _signing_certificate(der: bytes) -> SigningCertificate:
 
 
 def _signers_of_jar(archive: Archive) -> Iterator[bytes]:
-    """Return the signers of the scheme v1: a PKCS #7 block beside each signature file of the same
-    name.
+    """Yield the certificates of the signers by the scheme v1, from a PKCS #7 block beside each
+    signature file of the same name.
 
     A block holds whole chains in any order. A signer's own certificate is the one whose issuer and
     serial number stand side by side in the block, as a SignerInfo names it. In a certificate they
@@ -141,7 +141,9 @@ def _signers_of_jar(archive: Archive) -> Iterator[bytes]:
 
 
 def _signature_blocks(archive: Archive) -> list[str]:
-    """Return the PKCS #7 blocks that have a signature file of the same name in any case, sorted."""
+    """Return the names of the PKCS #7 blocks that have a signature file of the same name, sorted;
+    upper and lower case do not count.
+    """
     names = {
         name.upper(): name for name in archive.members if JAR_SIGNATURE.fullmatch(name)
     }
@@ -154,8 +156,8 @@ def _signature_blocks(archive: Archive) -> list[str]:
 
 
 def _signers_of_block(value: bytes) -> Iterator[bytes]:
-    """Return the signers of a scheme of the APK Signing Block. Each one's own certificate is the
-    first of its chain.
+    """Yield the certificates of the signers by a scheme of the APK Signing Block. A signer's own
+    certificate is the first of its chain.
     """
     (signer_list,) = _prefixed(value, 1)
     for signer in _prefixed(signer_list, _MAX_SIGNERS):
@@ -182,7 +184,7 @@ def _prefixed(data: bytes, count: int) -> list[bytes]:
 
 def _values_by_scheme(archive: Archive) -> dict[int, bytes]:
     """Return the signatures in the APK Signing Block, which lies right before the directory, by
-    scheme. Of two of one scheme the first counts.
+    scheme. If there are two of one scheme, the first one counts.
 
     The block ends with 16 bytes of magic, and before them 8 bytes with its size. Its pairs are
     length (8), id (4), value.
