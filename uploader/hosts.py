@@ -73,7 +73,7 @@ def origin(url: str) -> Origin:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host name or address, without brackets, can only be this machine."""
+    """Return whether a host name or address, without brackets, can only be this machine."""
     if host.lower() == "localhost":
         return True
     try:
@@ -83,12 +83,12 @@ def is_loopback(host: str) -> bool:
 
 
 def on_loopback(url: str) -> bool:
-    """Whether the URL points to this machine."""
+    """Return whether the URL points to this machine."""
     return is_loopback(origin(url).host)
 
 
 def is_google(url: str) -> bool:
-    """Whether the URL is https on googleapis.com or a host below it, at the usual port."""
+    """Return whether the URL is https on googleapis.com or a host below it, at the usual port."""
     url_origin = origin(url)
     if not _is_usual_https(url_origin):
         return False
@@ -96,17 +96,17 @@ def is_google(url: str) -> bool:
 
 
 def _is_usual_https(url_origin: Origin) -> bool:
-    """Whether an origin is https at the usual port."""
+    """Return whether an origin is https at the usual port."""
     return url_origin.scheme == "https" and url_origin.port == _DEFAULT_PORTS["https"]
 
 
 def _is_usual_http(url_origin: Origin) -> bool:
-    """Whether an origin is http at the usual port."""
+    """Return whether an origin is http at the usual port."""
     return url_origin.scheme == "http" and url_origin.port == _DEFAULT_PORTS["http"]
 
 
 def is_google_service(url: str, service: str) -> bool:
-    """Whether the URL is https on a host of this Google service, such as `sts`, at the usual
+    """Return whether the URL is https on a host of this Google service, such as `sts`, at the usual
     port.
     """
     url_origin = origin(url)
@@ -119,8 +119,8 @@ def is_google_service(url: str, service: str) -> bool:
 
 
 def is_github_oidc(url: str, server: str) -> bool:
-    """Whether the URL is https on a host where GitHub, or the CI system at `server`, hands out
-    identity tokens.
+    """Return whether the URL is https on a host where GitHub, or the CI system at `server`, hands
+    out identity tokens.
 
     `server` is the runner's GITHUB_SERVER_URL, empty unless a runner has surely set it. Its own
     host counts if that is not github.com: GitHub Enterprise Server and Forgejo hand out tokens
@@ -139,23 +139,23 @@ def is_github_oidc(url: str, server: str) -> bool:
 
 
 def is_aws_metadata(url: str) -> bool:
-    """Whether the URL points to the metadata server of an AWS machine, over http at the usual
-    port.
+    """Return whether the URL points to the metadata server of an AWS machine, over http at the
+    usual port.
     """
     url_origin = origin(url)
     return _is_usual_http(url_origin) and url_origin.host in _AWS_METADATA
 
 
 def is_azure_metadata(url: str) -> bool:
-    """Whether the URL points to the metadata server of an Azure machine, over http at the usual
-    port.
+    """Return whether the URL points to the metadata server of an Azure machine, over http at the
+    usual port.
     """
     return origin(url) == Origin("http", "169.254.169.254", 80)
 
 
 def is_google_metadata(url: str) -> bool:
-    """Whether the URL points to the metadata server of a Google machine, over http at the usual
-    port.
+    """Return whether the URL points to the metadata server of a Google machine, over http at the
+    usual port.
     """
     url_origin = origin(url)
     return _is_usual_http(url_origin) and url_origin.host in _GOOGLE_METADATA
@@ -174,15 +174,15 @@ def image_host(url: str) -> str:
 
 
 def is_secure(url: str) -> bool:
-    """Whether the URL is https, or http on loopback, so that nobody on the way can read what is
-    sent.
+    """Return whether the URL is https, or http on loopback, so that nobody on the way can read what
+    is sent.
     """
     return origin(url).scheme == "https" or on_loopback(url)
 
 
 def may_use_proxy(url: str) -> bool:
-    """Whether requests to the URL may go through a proxy: only over https, which the proxy can't
-    read, and never to this machine.
+    """Return whether requests to the URL may go through a proxy: only over https, which the proxy
+    can't read, and never to this machine.
 
     Requests in clear text go only to this machine or its metadata server, and they exchange tokens.
     """
@@ -190,8 +190,8 @@ def may_use_proxy(url: str) -> bool:
 
 
 def trusted(uri: str, endpoint: str) -> bool:
-    """Whether the access token may be sent to a session URI that `endpoint` returned: an upload
-    path on Google's hosts, or any path on the origin of the endpoint.
+    """Return whether the access token may be sent to a session URI that `endpoint` returned: an
+    upload path on Google's hosts, or any path on the origin of the endpoint.
 
     Every upload method of Google's discovery documents is below `/upload/`, where the services'
     sessions are too; some documents name `/resumable/upload/` for the resumable ones, and services

@@ -91,22 +91,22 @@ class UploadListener:
 
 
 class Reporter(Protocol):
-    """Tells people what happens; may be called from any thread."""
+    """Shows people what happens. It may be called from any thread."""
 
     def info(self, text: str) -> None:
-        """Logs a line."""
+        """Log a line."""
 
     def change(self, line: str) -> None:
-        """Logs a line of a plan: what comes (`+`), goes (`-`), changes (`~`) or stays."""
+        """Log a line of a plan: what comes (`+`), goes (`-`), changes (`~`) or stays."""
 
     def warning(self, text: str) -> None:
-        """Logs a line that deserves attention though the run goes on."""
+        """Log a line that deserves attention though the run goes on."""
 
     def group(self, title: str, *, folded: bool = True) -> AbstractContextManager[None]:
-        """Groups what is logged inside under a title, `folded` if the platform can do that."""
+        """Group what is logged inside under a title, `folded` if the platform can do that."""
 
     def redact_session(self, uri: str, endpoint: str) -> None:
-        """Hides from now on what a session URI has beyond the public URL of its endpoint."""
+        """Hide from now on what a session URI has beyond the public URL of its endpoint."""
 
     def show_progress(self, upload: UploadProgress) -> UploadListener:
-        """Shows from now on how far an upload is, whenever the returned listener is called."""
+        """Show from now on how far an upload is, whenever the returned listener is called."""

@@ -92,7 +92,7 @@ Results: TypeAlias = Sequence[FileResult]
 
 
 def not_reached(path: str, size: int | None) -> FileResult:
-    """Return the result of a file that the run did not come to."""
+    """Return the result of a file that the run did not reach."""
     return FileResult(path, size or 0, error="Not reached.")
 
 

@@ -163,7 +163,7 @@ class RetryPolicy:
         return True
 
     def sleep(self, seconds: float) -> None:
-        """Sleep. This is the only place where a run does.
+        """Sleep. This is the only place where a run sleeps.
 
         Raises `Interrupted` when the run is cancelled, and `Stopped` if another task of the
         caller's group has failed.

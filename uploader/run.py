@@ -295,7 +295,7 @@ class Run:
         return seconds, min(self.engine.waited_for_answers, seconds)
 
     def _results(self) -> list[FileResult]:
-        """Return a result for each upload, and for each file that the run did not come to."""
+        """Return a result for each upload, and for each file that the run did not reach."""
         results: list[FileResult] = []
         if self.engine:
             results += self.engine.record.results

@@ -296,8 +296,8 @@ def refused(
 
 
 def _advice(text: str) -> _Advice:
-    """Return what the table of errors says about a refusal with this text. The first of its entries
-    for logins counts whose words are in the text.
+    """Return what the table of errors says about a refusal with this text. The first entry for
+    logins that has words of the text counts.
     """
     lowered = text.lower()
     for entry in error_table.of_source("login"):
@@ -502,7 +502,7 @@ def application_default(
                     scopes=list(scopes), universe_domain="googleapis.com"
                 )
     except (Unavailable, UploaderError):
-        pass  # nobody answers there, or somebody else
+        pass  # no server answers there, or one that is not the metadata server
     raise CredentialsError(
         "There are no credentials.",
         cause="Neither `credentials` nor `workload-identity-provider` is given, and this machine "

@@ -181,8 +181,8 @@ def _default_configuration(platform: Platform) -> tuple[str, str]:
 def with_named_certificate(
     source: Mapping[str, Any], platform: Platform
 ) -> Mapping[str, Any]:
-    """Return the source with the configuration of its certificate named, so that google-auth looks
-    for none by itself.
+    """Return the source with the configuration of its certificate named, so that google-auth does
+    not look for another one.
     """
     certificate = source.get("certificate")
     if not isinstance(certificate, Mapping):

@@ -1,9 +1,9 @@
 """Recognises by its content whether a file is a key, a keystore or another credential. The name of
 the file does not matter.
 
-Whatever begins in the first `HEAD` bytes is found. Of a keystore more is read, to see whether a key
-is in it: one with certificates alone (a truststore) is no credential. Archives are not looked into.
-Every search is linear in what is read. Sources: the Java keystore format (JDK,
+A credential that begins in the first `HEAD` bytes is found. More is read of a keystore, to see
+whether it has a key: one with certificates alone (a truststore) is no credential. Archives are not
+looked into. Every search is linear in what is read. Sources: the Java keystore format (JDK,
 `sun.security.provider.JavaKeyStore`), Bouncy Castle's `BcKeyStoreSpi` for BKS and UBER, RFC 7292
 for PKCS #12, RFC 5958 for PKCS #8, RFC 7468 for PEM, java.util.Properties for properties, and the
 JSON files of google-auth.
@@ -225,7 +225,7 @@ def _behind_comments(text: str) -> str:
 
 
 def _end_of(text: str, mark: str, offset: int) -> int:
-    """Return where the next such mark ends, or the text if there is none."""
+    """Return the offset at which the next mark ends; the end of the text if there is none."""
     start = text.find(mark, offset)
     if start < 0:
         return len(text)

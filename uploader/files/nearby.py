@@ -1,4 +1,4 @@
-"""Suggests files in place of those that were not nearby: the nearest names of their kind in the
+"""Suggests files in place of those that were not found: the nearest names of their kind in the
 workspace.
 """
 

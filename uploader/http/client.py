@@ -86,7 +86,7 @@ class HttpClient:
     """
 
     def __init__(self, *, connections: int = 4) -> None:
-        """`connections` is how many are kept open for each host."""
+        """Create the client; it keeps up to `connections` open for each host."""
         self.answer_clock = AnswerClock()
         self._adapter = _Adapter(pool_maxsize=connections)
         self._under_way: set[_Exchange] = set()
@@ -144,7 +144,7 @@ class HttpClient:
             exchange.close()
 
     def abort(self) -> None:
-        """Break every connection at once; after it only a `closing` request is sent.
+        """Break every connection now; after that only a `closing` request is sent.
 
         It may be called from any thread, and inside a signal handler: it waits for no lock.
         """

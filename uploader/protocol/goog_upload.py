@@ -47,7 +47,7 @@ GRANULARITY = "X-Goog-Upload-Chunk-Granularity"
 # the second is the same thing under an older name
 URLS = ("X-Goog-Upload-URL", "X-Goog-Upload-Control-URL")
 
-# bytes; a server that wants more than 1 GiB at once is not believed
+# bytes; a server that wants more than 1 GiB in a chunk is not believed
 _MAX_GRANULARITY = 1 << 30
 _COUNT = re.compile(r"\d{1,19}", re.ASCII)
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")

@@ -13,14 +13,14 @@ The machine does no input or output, and knows neither of the two dialects: `nex
 to do, the dialect (`content_range`, `goog_upload`) turns the move into a request and the response
 into an event, and `after(event)` gives the next session.
 
-Every doubt becomes a query. A 503, a broken connection and a rejected token tell nothing about the
+Every doubt becomes a query. A 503, a broken connection and a rejected token say nothing about the
 bytes that were on their way: the server may have stored none, some, or all of them, or have
 finished the upload. Sending again from the old offset could put bytes in the wrong place, or finish
 an upload twice; a query has no effect. So no path in the table leads from OFFSET_UNKNOWN or
 UNCONFIRMED (the same after the last byte: the upload may be finished) to a `Send` except through
 `Stored`. A start that failed has stored nothing: it is simply repeated.
 
-What nobody can tell. When an UNCONFIRMED session is lost, or the server refuses to speak of it or
+What can't be known. When an UNCONFIRMED session is lost, or the server refuses to speak of it or
 does not say whether it goes on, the upload may have been finished. If a repeat replaces, it is
 started over; where it would add a second one (`at_most_once`: a mail, a file in Drive) that is the
 end: IN_DOUBT. A server that turned the last request away, or holds less than everything, has ended
@@ -198,7 +198,7 @@ TRANSITIONS: dict[State, dict[type[Event], State]] = {
     _NEW: {Started: _KNOWN, OffsetUnknown: _NEW, TokenRejected: _NEW, **_ENDS},
     _KNOWN: _OPEN,
     _UNKNOWN: _OPEN,
-    # With `at_most_once` a lost session, a refusal and a query that tells nothing lead to IN_DOUBT.
+    # With `at_most_once` a lost session, a refusal and an `untold` query lead to IN_DOUBT.
     _UNCONFIRMED: {**_OPEN, OffsetUnknown: _UNCONFIRMED, TokenRejected: _UNCONFIRMED},
 }
 """Every event that may come in every state. What is not in the table can't happen, and asking for
@@ -261,8 +261,8 @@ class Session:
     server last said, `sent` the end of what it may hold: that offset and what was handed to it
     since. No honest response names an offset beyond it. `why` is the last trouble; in UNCONFIRMED,
     what became of the request with the last byte. `doubted` is true once a session of this file
-    ended in UNCONFIRMED and nobody said how: the file may have been stored already. `untold` is
-    true if the server still answered for the session then.
+    ended in UNCONFIRMED without a word on how it ended: the file may have been stored already.
+    `untold` is true if the server still answered for the session then.
     """
 
     size: int | None

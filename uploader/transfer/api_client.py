@@ -1,4 +1,4 @@
-"""Sends the requests of a run to an API: with its token, its timeouts and, where a repeat does no
+"""Sends the requests of a run to an API: with its token, its timeouts and, if a repeat does no
 harm, its retries.
 
 A JSON call is one of them; the uploads and downloads build on the same client.
@@ -46,7 +46,7 @@ DOWNLOAD_TIMEOUT = 6 * 3600.0  # seconds: 10 GiB at 500 KB a second
 _MIN_RATE = 256  # bytes of a file in a second
 # bytes that have to come in the time of `stall-timeout`, at most
 _MOST_IN_STALL = 64 << 10
-# Headers that tell how far an upload is, and hold no secret.
+# Headers that show how far an upload is, and hold no secret.
 _LOGGED_HEADERS = (
     "content-range",
     "range",

@@ -145,7 +145,7 @@ class Engine:
         self._begun.append(uploader)
 
     def upload(self, upload: Upload) -> FileResult:
-        """Upload one file. Raises what went wrong, which stands in the results as well."""
+        """Upload one file. Raises what went wrong, which is in the results as well."""
         self._begin_uploads()
         with self._place(upload):
             result = self._upload_with_retries(upload)
@@ -253,9 +253,9 @@ class Engine:
         Until then a kill may make it necessary to run again, and the next run has to find what is
         done. After a failure the finished uploads stay for the next attempt of this run, which
         would otherwise add them a second time. An upload that was reported to be in doubt, or to
-        have failed after it was complete, does not stay: whoever runs again after that wants it to
-        be sent. Everything stays if the end could not be `told` to later steps, for which that is
-        like a kill.
+        have failed after it was complete, does not stay: a person who runs again after that wants
+        it to be sent. Everything stays if the end could not be `told` to later steps, for which
+        that is like a kill.
         """
         if told:
             # a copy, because a run whose thread was left behind may still add to it
@@ -286,8 +286,8 @@ class Engine:
     ) -> tuple[FileResult, ...]:
         """Upload independent files, several at a time, and return their results in order.
 
-        Raises `Interrupted` or `Stopped`; any other failure stands in the result of its file. Once
-        an upload was given up at the retry deadline, no other is begun.
+        Raises `Interrupted` or `Stopped`; any other failure is in the result of its file. Once an
+        upload was given up at the retry deadline, no other is begun.
         """
         self._begin_uploads()
         # Each file has its place in the record from the start, so that the record is complete
@@ -475,9 +475,7 @@ class Engine:
         )
 
     def _upload_once(self, upload: Upload) -> FileResult:
-        """Bring one file to its endpoint. What goes wrong stands in the result's `error` and
-        `failure`.
-        """
+        """Bring one file to its endpoint. An error is in the result's `error` and `failure`."""
         for uploader in tuple(self._begun):
             if uploader.job == upload:
                 self._begun.remove(uploader)

@@ -1,9 +1,9 @@
 """Fetches one file from a service, block by block, so that its size costs no memory.
 
-What has come is kept when the response breaks off, and the next request asks for the rest alone
+What has arrived is kept when the response breaks off, and the next request asks for the rest alone
 (RFC 9110, section 14), if it is still the same file. If a response does not fit the request or the
-responses before it, the file starts over. What comes is counted, whatever the server says about
-lengths, and no more is taken than the step allows.
+responses before it, the file starts over. The bytes that arrive are counted, whatever the server
+says about lengths, and no more is taken than the step allows.
 """
 
 from __future__ import annotations
@@ -92,10 +92,10 @@ def _find_present(step: Download) -> str | None:
 
 
 class _Reception:
-    """What has come of one file.
+    """What has arrived of one file.
 
-    `offset` is where the next byte belongs, `furthest` the furthest that it ever was. What came is
-    kept when a response breaks off, unless it can't belong to the same file as the rest.
+    `offset` is where the next byte belongs, `furthest` the furthest that it ever was. What has
+    arrived is kept when a response breaks off, unless it can't belong to the same file as the rest.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class _Reception:
         self._start_over()
 
     def _start_over(self, stated: Iterable[str] = ()) -> None:
-        """Forget what has come; digests of the algorithms `stated` are computed beside SHA-256."""
+        """Forget what has arrived. The digests `stated` are computed beside SHA-256."""
         self.offset = 0
         # the size of the file, if the server has stated it
         self._total: int | None = None
@@ -194,7 +194,7 @@ class _Reception:
         self._is_accepted = True
 
     def _receive_all(self, headers: Headers) -> None:
-        """Accept the file from its start, whatever had come of it before."""
+        """Accept the file from its start, and forget what had arrived of it before."""
         claims = stated_digests.claims({}, headers)
         decisive = stated_digests.decisive(claims, ("sha256",))
         self._start_over(claim.algorithm for claim in decisive)
@@ -224,7 +224,7 @@ class _Reception:
             )
 
     def checked_sha256(self, headers: Headers) -> str:
-        """Return the SHA-256 of all that has come.
+        """Return the SHA-256 of everything that has arrived.
 
         Raises `IntegrityError` if the service promised another digest, in `headers` or before.
         """

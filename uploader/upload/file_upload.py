@@ -88,7 +88,7 @@ class FileUpload:
         self._body_ended = None
 
     def count_attempt(self) -> None:
-        """Count a request whose connection stands and takes its body."""
+        """Count a request whose connection is made, so that its body is about to be sent."""
         self.attempts += 1
 
     def announce_last_block(self) -> None:
@@ -197,7 +197,7 @@ class FileUpload:
             listener.failed(error)
 
     def result(self, retries: int, timeline: tuple[TimelineEvent, ...]) -> FileResult:
-        """Return what came of the file; `retries` is how many waits its attempts took."""
+        """Return the result of the upload; `retries` is how many waits its attempts took."""
         artifact = self.job.artifact
         return FileResult(
             path=self.name,

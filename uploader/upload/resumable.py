@@ -406,7 +406,7 @@ class ResumableUpload:
         return error.with_advice(also=self._what_is_kept())
 
     def _what_is_kept(self) -> str:
-        """Return a sentence on where the next run goes on, which finds the session."""
+        """Return a sentence that says where the next run, which finds the session, goes on."""
         upload = self._upload
         if not upload.stored:
             return f"The next run continues the upload of {upload.name}."

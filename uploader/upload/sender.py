@@ -54,7 +54,7 @@ class FileSender:
             self.upload.end_request()
 
     def _blocks(self, request: Request, span: Span, *, final: bool) -> Iterator[Block]:
-        # The transport asks for the first block once the connection stands: a request that never
+        # The transport asks for the first block once the connection is made: a request that never
         # had a connection is no attempt.
         self.upload.count_attempt()
         if final and not span.size:

@@ -140,7 +140,7 @@ class FileSource:
         return os.fstat(self._file.fileno()).st_ctime_ns
 
     def _confirm_unchanged(self) -> None:
-        """Read a file whose ctime has changed once more, before its last block is sent.
+        """Read the whole file again, because its ctime has changed, before the last block is sent.
 
         Bytes that were sent long ago may have been changed as well. Raises `IntegrityError` if they
         were.

@@ -125,7 +125,7 @@ class Uploader:
         return protocol_for(self.job, self._settings.upload_protocol)
 
     def _open(self) -> _OpenFile:
-        """Open the file, with all that sends it.
+        """Open the file, and make the objects that send it.
 
         Raises IntegrityError for a file that is no longer the one that was found, and for a stream
         that can't be read.
@@ -165,9 +165,9 @@ class _OpenFile:
 def protocol_for(job: Upload, wanted: str) -> str:
     """Return `resumable`, `multipart` or `simple`: what was asked for, or what `auto` chooses.
 
-    `auto` is resumable, except where the method has none, or where a small file saves a round trip
-    and nothing is there twice after a lost response: a repeat replaces, or a list shows whether the
-    file arrived. A mail is always resumable. So is a stream, which can't be read a second time.
+    `auto` is resumable, unless the method has no such uploads, or a small file saves a round trip
+    and can't be stored twice after a lost response: a repeat replaces it, or a list shows whether
+    it arrived. A mail is always resumable. So is a stream, which can't be read a second time.
     """
     endpoint = job.endpoint
     size = job.artifact.size

@@ -201,7 +201,7 @@ def _signing_block(file: BinaryIO, directory: int) -> int:
     """Return the offset of the signing block, which ends where the directory begins. Raises
     MalformedFile.
 
-    Its size, without these 8 bytes, stands at its beginning and once more before its magic.
+    Its size, without these 8 bytes, is at its beginning and once more before its magic.
     """
     footer = b""
     if directory >= 32:
@@ -345,7 +345,7 @@ def _one_signer(scheme: int, signer: _Reader) -> _Signer:
         twice="one attribute of a signature twice",
     )
 
-    # The levels also stand outside of what was signed, where anybody could have changed them.
+    # The levels are also outside of what was signed, where anybody could have changed them.
     minimum, maximum = levels
     if levels != signed_levels or minimum > maximum:
         raise _refused(

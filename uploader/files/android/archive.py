@@ -59,8 +59,8 @@ _ZIP64_EXTRA = (
 )
 # another name for the member, which only some readers take
 _UNICODE_PATH_EXTRA = 0x7075
-_END_RECORD = 22  # bytes, the last two of which are the length of the comment behind it
-# bytes, the last four of which are the lengths of the name and of the extra field behind it
+_END_RECORD = 22  # bytes; the last two are the length of the comment behind it
+# bytes; the last four are the lengths of the name and of the extra field behind it
 _LOCAL_HEADER = 30
 # A name under which a JAR signature, or the list that it signs, lies in a zip.
 JAR_SIGNATURE = re.compile(r"META-INF/[^/]{1,200}\.(RSA|DSA|EC|SF)", re.IGNORECASE)

@@ -44,8 +44,8 @@ class Asset:
     """Where APKs have a file of a targeted folder.
 
     `split_path` is its path in the APK of a configuration whose name has all `parts` behind
-    `config.`; without parts in the main APK of the module. `whole_path` is its path in a standalone
-    or universal APK; None if that APK has another folder of the same kind.
+    `config.`, or in the main APK of the module if there are no parts. `whole_path` is its path in a
+    standalone or universal APK; None if that APK has another folder of the same kind.
     """
 
     split_path: str

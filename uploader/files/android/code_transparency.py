@@ -4,8 +4,8 @@ does not have.
 The file is a JSON Web Signature in its compact form (RFC 7515) with the algorithm RS256, and the
 certificate of its key in `x5c`. The list names each dex file and native library with its SHA-256
 (bundletool, code_transparency.proto and CodeTransparencyFactory; developer.android.com, "Code
-transparency for app bundles"). Anybody can make such a certificate: whose it is shows only in a
-comparison with the one that the developer published.
+transparency for app bundles"). The certificate alone does not show whose it is: compare it with the
+one that the developer published.
 """
 
 from __future__ import annotations

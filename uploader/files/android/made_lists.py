@@ -1,5 +1,5 @@
-"""Recognises the lists of languages that are made for APKs, and holds them to their form: whatever
-else is in such a file, Google Play has not written it.
+"""Recognises the lists of languages that are made for APKs, and checks their form strictly: Google
+Play writes nothing else into these files.
 
 Reference: SplitsProtoXmlBuilder, SplitsXmlInjector, SuffixManager and LocaleConfigXmlInjector in
 bundletool (github.com/google/bundletool).
@@ -84,6 +84,6 @@ def _is_plain(element: Element, name: str, attributes: Collection[str]) -> bool:
 
 
 def _text(element: Element, attribute: str) -> str:
-    """Return an attribute's text; what is no text begins with its type."""
+    """Return an attribute's text; a value of another kind, with its type before it."""
     value = element.attributes.get(attribute, "")
     return value.removeprefix("text:")

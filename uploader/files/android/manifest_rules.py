@@ -94,8 +94,9 @@ class Role:
         return {name for name, manifest in self.app.items() if is_instant(manifest)}
 
     def is_reference_to(self, value: str, list_name: re.Pattern[str]) -> bool:
-        """Return whether a value refers to a resource of such a name that was made for the APK. If
-        the table can't be read, any resource of the app will do: the table is unverified then.
+        """Return whether a value refers to a resource with a name of this kind that was made for
+        the APK. If the table can't be read, any resource of the app will do: the table is
+        unverified then.
         """
         if self.lists is None:
             return value.startswith("01:7f")
@@ -114,14 +115,18 @@ def _is_boolean(value: str, _: Role) -> bool:
 
 
 def _is_split(value: str, role: Role) -> bool:
-    """bundletool, ManifestEditor.setSplitId and setSplitIdForFeatureSplit"""
+    """Return whether this is the name of the APK's split (bundletool, ManifestEditor.setSplitId and
+    setSplitIdForFeatureSplit).
+    """
     if role.kind == "feature":
         return value == f"text:{role.module}"
     return role.kind == "configuration" and value == f"text:{role.split}"
 
 
 def _is_owner(value: str, role: Role) -> bool:
-    """bundletool, ManifestEditor.setConfigForSplit: the base has no name there"""
+    """Return whether this is the module of a configuration; the base has no name there (bundletool,
+    ManifestEditor.setConfigForSplit).
+    """
     if role.kind != "configuration":
         return False
     if role.module == "base":
@@ -130,12 +135,16 @@ def _is_owner(value: str, role: Role) -> bool:
 
 
 def _is_feature_mark(value: str, role: Role) -> bool:
-    """bundletool, ManifestEditor.setSplitIdForFeatureSplit"""
+    """Return whether this marks a feature, which is said of features alone (bundletool,
+    ManifestEditor.setSplitIdForFeatureSplit).
+    """
     return role.kind == "feature" and value == YES
 
 
 def _are_split_types(value: str, role: Role) -> bool:
-    """bundletool, RequiredSplitTypesInjector: `module__label`, separated by commas"""
+    """Return whether these are types of splits: `module__label`, separated by commas (bundletool,
+    RequiredSplitTypesInjector).
+    """
     if role.kind == "standalone" or not value.startswith("text:"):
         return False
     listed = value.removeprefix("text:")
@@ -149,14 +158,18 @@ def _are_split_types(value: str, role: Role) -> bool:
 
 
 def _is_sandbox(value: str, role: Role) -> bool:
-    """bundletool, ModuleSplitter.makeInstantManifestChanges"""
+    """Return whether this is the sandbox of an instant app (bundletool,
+    ModuleSplitter.makeInstantManifestChanges).
+    """
     if role.kind == "standalone" or not role.is_instant:
         return False
     return value == INSTANT_SANDBOX
 
 
 def _is_locale_config(value: str, role: Role) -> bool:
-    """bundletool, LocaleConfigXmlInjector: only in the base of an app with splits"""
+    """Return whether this refers to the list of locales, which only the base of an app with splits
+    has (bundletool, LocaleConfigXmlInjector).
+    """
     if role.kind != "base":
         return False
     return role.is_reference_to(value, _LOCALE_CONFIG)
@@ -167,8 +180,8 @@ def _is_split_required(value: str, role: Role) -> bool:
 
 
 def _is_asset_version(value: str, role: Role) -> bool:
-    """bundletool, AssetSlicesGenerator: the version of a pack that is fetched after the
-    installation, as a text
+    """Return whether this is the version of a pack that is fetched after the installation, as a
+    text (bundletool, AssetSlicesGenerator).
     """
     manifest = role.app.get(role.module)
     if manifest is None or not is_asset_pack(manifest):
@@ -243,7 +256,9 @@ def is_configuration_of(module: str, split: str) -> bool:
 
 
 def _are_fused_modules(value: str, role: Role) -> bool:
-    """bundletool, ManifestEditor.setFusedModuleNames: sorted, each once"""
+    """Return whether these are the modules that became this APK: sorted, each once (bundletool,
+    ManifestEditor.setFusedModuleNames).
+    """
     if role.kind not in ("base", "standalone"):
         return False
     names = {"base", *role.modules}
@@ -253,7 +268,9 @@ def _are_fused_modules(value: str, role: Role) -> bool:
 
 
 def _is_stamp_source(value: str, _: Role) -> bool:
-    """bundletool, ModuleSplit.checkStampSource: a URL"""
+    """Return whether this is the URL of a stamp's source (bundletool,
+    ModuleSplit.checkStampSource).
+    """
     return _STAMP_SOURCE.fullmatch(value) is not None
 
 
@@ -262,7 +279,9 @@ def _is_stamp_type(value: str, _: Role) -> bool:
 
 
 def _is_required(value: str, role: Role) -> bool:
-    """bundletool, ManifestEditor.setSplitsRequired: only in main APKs of splits"""
+    """Return whether this says if splits are required, which only main APKs with splits say
+    (bundletool, ManifestEditor.setSplitsRequired).
+    """
     return role.kind in ("base", "feature") and value in _BOOLEANS
 
 
@@ -271,7 +290,7 @@ def _is_apk_number(value: str, _: Role) -> bool:
 
 
 def _is_list_of_splits(value: str, role: Role) -> bool:
-    """bundletool, SplitsXmlInjector"""
+    """Return whether this refers to the list of splits (bundletool, SplitsXmlInjector)."""
     if role.kind not in ("base", "standalone"):
         return False
     return role.is_reference_to(value, _SPLITS)

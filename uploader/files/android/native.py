@@ -62,7 +62,7 @@ _PACKED = "native-debug-symbols.zip"
 _UNIX = 3  # the system that a zip's entry says it was made on
 _DATE = (1980, 1, 1, 0, 0, 0)  # the first that a zip can have
 _MODE = 0o100644  # a regular file
-_PIECE = 1 << 20  # bytes that are copied at once
+_PIECE = 1 << 20  # bytes of one copy
 Opener = Callable[[], IO[bytes]]
 
 
@@ -227,7 +227,7 @@ def _layout(names: Iterable[str], name: str, problems: Problems) -> Mapping[str,
 
 
 def _no_symbols(name: str, sources: Sequence[str]) -> InputError:
-    """Return the error for a folder or zip whose files are no symbols for Play."""
+    """Return the error for a folder or zip without symbols that Play takes."""
     what = f"{name} has no native symbols."
     for source in sources:
         if source.endswith(".symbols"):
@@ -237,7 +237,7 @@ def _no_symbols(name: str, sources: Sequence[str]) -> InputError:
 
 
 def _target(source: str) -> str:
-    """Return the path from its ABI folder on; empty for what is no symbol file of an ABI."""
+    """Return the path from its ABI folder on; empty for anything but the symbol file of an ABI."""
     parts = PurePosixPath(source).parts
     if not source.endswith(_ENDINGS) or "__MACOSX" in parts or ".." in parts:
         return ""

@@ -258,7 +258,7 @@ class LocalizedFolder:
 
 
 def _fault(text: str, max_length: int | None) -> str:
-    """Return why Play does not take such a text, as the rest of a sentence; empty when it does."""
+    """Return why Play does not take a text, as the rest of a sentence; empty when it does."""
     control = _CONTROLS.search(text)
     if control:
         code_point = f"U+{ord(control[0]):04X}"
@@ -669,7 +669,7 @@ def _misspelt_map(text: str) -> Mistake | None:
 
 
 def _is_list_of_maps(text: str) -> bool:
-    """Return whether a text is a list each of whose items begins like a map of languages."""
+    """Return whether a text is a list in which every item begins like a map of languages."""
     if not text.startswith("-"):
         return False
     items = _LIST_ITEM.findall(text)

@@ -751,7 +751,9 @@ def _is_code(entry: str) -> bool:
 
 
 def _signer(file: BinaryIO) -> tuple[ApkSigner, str]:
-    """Return who signed an APK, verified over all of it, or nobody and why that is not proven."""
+    """Return who signed an APK, verified over all of it. If that is not proven, return an empty
+    signer and the reason.
+    """
     try:
         return verified_signer(file), ""
     except MalformedFile as error:

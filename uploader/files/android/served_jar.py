@@ -198,7 +198,7 @@ def _blocks(data: bytes) -> list[bytes]:
 
 
 def _attributes(block: bytes) -> dict[str, str] | None:
-    """Return the attributes of a section; None for what is none, or names one twice."""
+    """Return the attributes of a section; None if it is no list of attributes, or has one twice."""
     # A long line goes on behind a space, also within a character of several bytes.
     joined = block.removesuffix(_SECTION_END).replace(b"\r\n ", b"")
     try:

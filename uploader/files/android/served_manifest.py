@@ -118,8 +118,9 @@ _SHOWN_NAMES: Mapping[str, str] = {
 class ManifestDifference:
     """How an APK's manifest differs from what was built, as phrases.
 
-    `changes` are what nobody may do, `protection` is what automatic protection does, `unverified`
-    what no document explains but harms no device, `by_rule` what Google Play does for every app.
+    `changes` are differences that nothing allows, `protection` those that automatic protection
+    makes, `unverified` those that no document explains but that harm no device, and `by_rule` those
+    that Google Play makes in every app.
     """
 
     changes: tuple[str, ...] = ()
