@@ -39,8 +39,9 @@ def connect(
     """Log in, and return an engine that is ready for the plan's flow.
 
     `inputs` are those of the plan, or in a rehearsal those that lead to the emulator. The first
-    token is fetched here only if no request is sure to fetch it. Raises the error that keeps the
-    run from logging in; its advice names what an earlier run may have done.
+    token is fetched here for the machine's own credentials, to see whether it has any, and in a dry
+    run, in case that sends no request. Raises the error that keeps the run from logging in; its
+    advice names what an earlier run may have done.
     """
     settings = inputs.record(TransferInputs)
     endpoint = settings.api_endpoint
@@ -91,7 +92,7 @@ def _log_in(
     policy: RetryPolicy,
     reporter: LogReporter,
 ) -> Login:
-    """Return the login of the run, with its first token if no request is sure to need one."""
+    """Return the login of the run; see `connect` for its first token."""
     scopes = plan.prepared.scopes
     login = Login(
         inputs.record(LoginInputs),
@@ -102,13 +103,14 @@ def _log_in(
         lambda wait: reporter.info(str(wait)),
         reporter.mask,
     )
-    if not scopes:  # the job has nothing to ask of the service
+    # Without scopes the job asks nothing of the service.
+    if not scopes:
         return login
     if source.kind == credential_source.DEFAULT:
         # Fails if this machine has no credentials.
         login.token()
     reporter.info(f"Acting as {login.account}.")
-    # A dry run may send no other request. A check does, and reports a refusal in its table.
+    # A dry run perhaps sends no other request. A check does, and reports a refusal in its table.
     if inputs.common.dry_run and inputs.common.target != "check":
         login.token()
     return login

@@ -169,7 +169,8 @@ def google_secret(text: str) -> str:
     """Return the kind of Google's secret that is in `text`, judging by its shape; empty if there is
     none.
     """
-    plain = text.replace(r"\/", "/")  # as some programs write JSON
+    # Some programs write `/` in JSON as `\/`.
+    plain = text.replace(r"\/", "/")
     for kind, shape in _GOOGLE.items():
         if shape.search(plain):
             return kind
@@ -247,7 +248,8 @@ class Redactor:
         forms: set[str] = set()
         new_parts: list[str] = []
         for part in parts(secret):
-            if part in self._parts:  # such as a key, which is added more than once
+            # A secret may be added more than once, such as a key.
+            if part in self._parts:
                 continue
             new_parts.append(part)
             forms.add(part)

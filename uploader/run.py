@@ -325,7 +325,8 @@ class Run:
         if self._common.rehearsal:
             outputs["rehearsal"] = "true"
             if "committed" in outputs:
-                outputs["committed"] = "false"  # whatever the emulator says
+                # Nothing was committed to Google Play, whatever the emulator says.
+                outputs["committed"] = "false"
         outputs["failure"] = ""
         if self._error:
             outputs["failure"] = self._error.code

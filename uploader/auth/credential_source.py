@@ -206,7 +206,8 @@ def _machine(setting: Setting) -> CredentialSource:
     """
     name = "application default credentials"
     path = gcloud_login(setting.platform)
-    with suppress(RuntimeError, OSError):  # a container's user may have no home
+    # The user of a container may have no home.
+    with suppress(RuntimeError, OSError):
         if (setting.platform.workspace / Path(path).expanduser()).is_file():
             return _configured(name, path, setting)
     problems = tuple(_wrong_metadata(setting))

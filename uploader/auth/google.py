@@ -396,7 +396,8 @@ def _federated(
     access: Access,
 ) -> Any:
     """Return the credentials that exchange a token of another identity provider."""
-    from google.auth import aws, identity_pool, pluggable  # as above
+    # Each has a module of its own, as in `_credentials`.
+    from google.auth import aws, identity_pool, pluggable
 
     if supplier:
         return identity_pool.Credentials.from_info(
@@ -459,7 +460,8 @@ def _roots_in(info: Mapping[str, Any]) -> list[str]:
     roots: list[str] = []
     source = info.get("credential_source") or {}
     if info.get("subject_token_type") == AWS and source.get("url"):
-        roots.append(f"{source['url']}/")  # followed by the name of the machine's role
+        # google-auth appends the name of the machine's role.
+        roots.append(f"{source['url']}/")
     nested = info.get("source_credentials")
     if nested:
         roots += _roots_in(nested)
@@ -496,7 +498,8 @@ def application_default(
             ping = _MetadataServer.of(inputs).ping
             response = request(ping, headers={"Metadata-Flavor": "Google"}, timeout=3.0)
             if response.headers.get("Metadata-Flavor") == "Google":
-                from google.auth import compute_engine  # only here is it needed
+                # Imported only here, because no other kind of login needs it.
+                from google.auth import compute_engine
 
                 return compute_engine.Credentials(
                     scopes=list(scopes), universe_domain="googleapis.com"

@@ -450,9 +450,11 @@ def _wrapped(text: str) -> Iterator[str]:
     """
     block: list[str] = []
     lines = text.splitlines()
-    lines.append("")  # which ends the last block
+    # An empty line ends the last block.
+    lines.append("")
     for line in lines:
-        word = line.strip(" \t>")  # a mail quotes with >
+        # Mails quote with `>`.
+        word = line.strip(" \t>")
         is_base64 = _BASE64_LINE.fullmatch(word) is not None
         if block and is_base64 and len(word) == len(block[0]):
             block.append(word)

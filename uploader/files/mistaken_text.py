@@ -66,8 +66,9 @@ def path_to_a_text(
     *,
     must_exist: bool = False,
 ) -> Mistake | None:
-    """Recognise a text that consists of paths: of files or folders that exist below one of the
-    `folders` or, unless they `must_exist`, of words that can only be paths.
+    """Recognise another program's notation for a file (`@PATH`), and a text that consists of paths:
+    of files or folders that exist below one of the `folders` or, unless they `must_exist`, of words
+    that can only be paths.
 
     `instead` is what would be accepted.
     """

@@ -213,7 +213,8 @@ class _Exchange:
         """End the connection, from any thread: what reads or writes there returns at once."""
         self.is_shut = True
         if self._socket:
-            with suppress(OSError):  # it has ended already
+            # The connection may have ended already.
+            with suppress(OSError):
                 self._socket.shutdown(socket.SHUT_RDWR)
 
     def start_timer(self, seconds: float, reason: str) -> None:

@@ -79,7 +79,8 @@ def stated_size(resource: Mapping[str, Any]) -> int | None:
     """
     value = resource.get("size")
     if str(resource.get("mimeType", "")).startswith("application/vnd.google-apps."):
-        return None  # Drive made a document of its own from it
+        # Drive has converted the file into a document of its own.
+        return None
     if isinstance(value, bool) or not isinstance(value, int | str):
         return None
     text = str(value)

@@ -4,7 +4,7 @@ them.
 Values are sealed with AES-GCM under file names that are keyed hashes. Only the run that holds the
 folder's lock, which ends with the process, reads and changes them. Nothing is kept in a folder that
 others can change. Old files are removed only if they are named like ours, and only from a folder
-that was empty at first or bears our mark.
+that was empty when it was opened or bears our mark.
 """
 
 from __future__ import annotations

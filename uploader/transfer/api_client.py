@@ -394,7 +394,8 @@ def refusal(response: Response, what: str) -> UploaderError:
             code="redirected",
         )
     cause, hint = error.advice
-    if response.status == 413 and not error.reason:  # Google's own has one
+    # Google's own 413 has a reason.
+    if response.status == 413 and not error.reason:
         cause = "A proxy on the way accepts no request of this size."
         hint = (
             "Set `chunk-size` to less than its limit, such as `1MiB`, and leave `upload-protocol` "

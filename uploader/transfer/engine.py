@@ -66,9 +66,8 @@ class Engine:
         self._settings = settings
         self._journal = journal
         self._reporter = reporter
-        self._group = (
-            ExitStack()
-        )  # the group of uploads in the log, opened by the first upload
+        # the group of uploads in the log, which the first upload opens
+        self._group = ExitStack()
         self._has_group = False
         self._in_flight = threading.Semaphore(settings.concurrency or MAX_IN_FLIGHT)
         self._large_in_flight = threading.Semaphore(
@@ -78,7 +77,8 @@ class Engine:
         self._changes_lock = threading.Lock()
         # uploads with an open session, whose bytes have not been sent
         self._begun: list[Uploader] = []
-        self._log_lock = threading.RLock()  # so that the lines of a plan stay together
+        # It keeps the lines of a plan together.
+        self._log_lock = threading.RLock()
         self._uploaded: list[Upload] = []
         self._to_send_again: list[Upload] = []  # by the next run
         self._forgotten: set[str] = set()
@@ -434,7 +434,8 @@ class Engine:
             if not result.error:
                 self._uploaded.append(upload)
             return
-        self._uploaded.append(upload)  # the flow may settle the doubt
+        # The flow may still settle the doubt.
+        self._uploaded.append(upload)
         if upload.endpoint.looked_up:
             # If it is not found, it is sent again in this same run.
             self._journal.drop(upload)

@@ -30,9 +30,9 @@ def new_digest(algorithm: str) -> Any:
 def while_sending(response_digest: str, *, readable_again: bool) -> tuple[str, ...]:
     """Return which digests to compute of bytes while they are sent to a service.
 
-    `response_digest` is the one that the service is known to state, empty if none is. A different
-    one that it states is computed afterwards; if the bytes can't be read again, all that it may
-    state are computed now.
+    `response_digest` is the one that the service is known to state, empty if none is known. Then a
+    digest that it states is computed afterwards or, if the bytes can't be read again, SHA-1 and MD5
+    are computed as well.
     """
     if response_digest == "crc32c" and google_crc32c.implementation != "c":
         # In Python it takes minutes for a gigabyte; Cloud Storage states MD5 as well.

@@ -46,7 +46,8 @@ class SessionInJournal(UploadListener):
         """Return whether the file still has the content that an earlier run began to upload."""
         if self._file is None or record.sample != self._file.sample():
             return False
-        if record.length == 0:  # there is no digest of what was sent
+        # The earlier run left no digest of what it sent.
+        if record.length == 0:
             return True
         return self._file.begins_with(record.length, record.prefix)
 

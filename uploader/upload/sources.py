@@ -147,7 +147,8 @@ class FileSource:
         """
         now = self._ctime()
         for _ in self._read(Span(0, self.size)):
-            pass  # Reading raises the error for a block that is not what was checked.
+            # Reading raises the error for a block that is not what was checked.
+            pass
         self._opened_at = now
 
     def _read(self, span: Span) -> Iterator[bytes]:
@@ -276,7 +277,8 @@ class StreamSource:
             try:
                 block = os.read(descriptor, min(BLOCK, max_size))
             except BlockingIOError:
-                continue  # another reader of the same pipe was quicker
+                # Another reader of the same pipe was quicker.
+                continue
             except OSError as error:
                 raise self._unreadable(error.strerror) from None
             self._hasher.update(block)

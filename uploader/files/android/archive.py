@@ -54,9 +54,8 @@ _MAX_EXTRA = 4096  # bytes of the extra fields of one member; tools write some t
 _MAX_EXTRAS = 4 << 20  # bytes of the extra fields of all members
 _ZIP64_LOCATOR = b"PK\6\7"
 _ZIP64_LOCATOR_SIZE = 20  # bytes; it lies right before the end record
-_ZIP64_EXTRA = (
-    0x0001  # an extra field of a member that is larger than 4 GiB, or lies beyond them
-)
+# an extra field of a member that is larger than 4 GiB, or lies beyond them
+_ZIP64_EXTRA = 0x0001
 # another name for the member, which only some readers take
 _UNICODE_PATH_EXTRA = 0x7075
 _END_RECORD = 22  # bytes; the last two are the length of the comment behind it

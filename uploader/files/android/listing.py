@@ -413,7 +413,8 @@ def _jpeg_dimensions(data: bytes) -> tuple[int, int]:
     width.
     """
     tail = data[-_TAIL:]
-    if b"\xff\xd9" not in tail:  # the marker of the end
+    # The marker of the end of the image.
+    if b"\xff\xd9" not in tail:
         return 0, 0
     offset = 2
     for _ in range(_MAX_SEGMENTS):

@@ -87,7 +87,8 @@ def ids_of_artifact(artifact: Artifact) -> frozenset[str]:
         left = MAX_DEX
         for name in sorted(archive.members, key=_dex_order):
             ids: set[str] = set()
-            kept = b""  # the end of the last piece, where a marker may have begun
+            # The end of the last piece, in which a marker may have begun.
+            kept = b""
             for piece in archive.pieces(name, left):
                 left -= len(piece)
                 window = kept + piece

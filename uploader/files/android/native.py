@@ -169,7 +169,8 @@ def _from_zip(
     _check_members(members, artifact)
     names = [member.filename for member in members]
     sources = _layout(names, artifact.name, problems)
-    if sources == {name: name for name in names}:  # everything is where Play wants it
+    # The zip itself is sent if everything in it is where Play wants it.
+    if sources == {name: name for name in names}:
         return artifact
     openers: dict[str, Opener] = {}
     for target, source in sources.items():
@@ -294,7 +295,8 @@ def _new_file(temp: Path) -> tuple[IO[bytes], Path]:
     opened = Path(f"/proc/self/fd/{descriptor}")
     if opened.exists():
         path.unlink()
-        with suppress(OSError):  # if it is somebody else's folder, or has other files
+        # It stays if it is somebody else's folder, or has other files.
+        with suppress(OSError):
             temp.rmdir()
         path = opened
     return open(descriptor, "w+b"), path

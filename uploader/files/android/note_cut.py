@@ -76,7 +76,8 @@ def _between_characters(text: str, end: int) -> int:
     """Return the last place up to `end` that divides no character of several code points."""
     while 0 < end < len(text):
         joined = _ZERO_WIDTH_JOINER in text[end - 1 : end + 1]
-        modifier = "\U0001f3fb" <= text[end] <= "\U0001f3ff"  # the colour of a skin
+        # A modifier for the colour of the skin belongs to the character before it.
+        modifier = "\U0001f3fb" <= text[end] <= "\U0001f3ff"
         # also the variation selectors, which are marks
         mark = unicodedata.category(text[end]).startswith("M")
         if not (joined or modifier or mark):

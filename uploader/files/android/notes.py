@@ -813,7 +813,8 @@ def _by_language(text: str) -> Iterator[_InlineText]:
 
     In JSON every text is in quotes, so they do not say that a text is meant as it is.
     """
-    import yaml  # which only notes by language need
+    # Imported only now: in this module only notes by language need it.
+    import yaml
 
     try:
         # PyYAML would take hours for a text that is nested deeply.

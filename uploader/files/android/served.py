@@ -685,7 +685,8 @@ class _Comparison:
             return "changed"
         if self._protection:
             return "protected"
-        if "protected" in states:  # without its code
+        # Protection without its code is a change.
+        if "protected" in states:
             return "changed"
         if self._left_out or "unverified" in states or not reports:
             return "unverified"

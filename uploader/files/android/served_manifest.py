@@ -359,7 +359,8 @@ def _is_written(
 def _is_of_configuration(key: str, value: str, role: Role) -> bool:
     """Return whether the manifest of a configuration may have an attribute."""
     if key in ("package", VERSION_CODE, VERSION_CODE_MAJOR):
-        return True  # the APK was identified by them
+        # They were compared when the APK was identified.
+        return True
     base = role.app["base"]
     if key == VERSION_NAME and base.attributes.get(VERSION_NAME) == value:
         return True
@@ -690,7 +691,8 @@ def _shown_value(value: str | None) -> str:
     if kind == "alone text":
         return f"`{content[:100]}` without the text that belongs beside it"
     if kind in ("10", "11", "12") and not _HEXADECIMAL.fullmatch(content):
-        return f"`{content[:100]}`"  # a number with a text beside it
+        # A number with a text beside it.
+        return f"`{content[:100]}`"
     if kind == "12":
         return "true" if int(content, 16) else "false"
     if kind in ("10", "11"):

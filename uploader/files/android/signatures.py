@@ -133,7 +133,8 @@ def _signers_of_jar(archive: Archive) -> Iterator[bytes]:
         block = archive.read(name)
         for certificate in pkcs7.load_der_pkcs7_certificates(block):
             number = certificate.serial_number
-            length = number.bit_length() // 8 + 1  # DER's INTEGER has a sign
+            # An INTEGER in DER has a sign, which may need a byte of its own.
+            length = number.bit_length() // 8 + 1
             header = bytes([2, length])
             serial = header + number.to_bytes(length, "big", signed=True)
             if certificate.issuer.public_bytes() + serial in block:
