@@ -97,17 +97,17 @@ class UploaderError(Exception):
             hint = self.hint
         if also:
             hint = f"{hint} {also}".strip()
-        return self._changed(cause=cause, hint=hint, code=code or self.code)
+        return self._copy_with(cause=cause, hint=hint, code=code or self.code)
 
     def with_what(self, what: str) -> Self:
         """Return the same error with another sentence about what happened."""
-        return self._changed(what=what)
+        return self._copy_with(what=what)
 
     def with_commit_in_doubt(self) -> Self:
         """Return the same error of a run in which the commit of an app may have happened."""
-        return self._changed(commit_in_doubt=True)
+        return self._copy_with(commit_in_doubt=True)
 
-    def _changed(self, **facts: object) -> Self:
+    def _copy_with(self, **facts: object) -> Self:
         """Return a copy of the error with some facts changed. It keeps the errors that led to it,
         and gets a traceback of its own once it is raised.
 

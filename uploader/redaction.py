@@ -130,7 +130,7 @@ def credentials_in(text: str) -> Iterator[str]:
     for shape in _SHAPES:
         yield from _matches(shape, text, SHORTEST_CREDENTIAL)
     if len(text) >= SHORTEST_KEY and _BASE64.fullmatch(text):
-        encoded = tuple(credentials_in(_decoded(text)))
+        encoded = tuple(credentials_in(_decode(text)))
         if encoded:
             yield text
             yield from encoded
@@ -153,7 +153,7 @@ def holds_credential(text: str) -> bool:
     # A key in PEM is not base64 as a whole, so it can't get here.
     if len(text) < SHORTEST_KEY or not _BASE64.fullmatch(text):
         return False
-    return _holds_plain_credential(_decoded(text))
+    return _holds_plain_credential(_decode(text))
 
 
 def _holds_plain_credential(text: str) -> bool:
@@ -188,7 +188,7 @@ def holds_private_key(text: str) -> bool:
     return False
 
 
-def _decoded(text: str) -> str:
+def _decode(text: str) -> str:
     """Decode base64 in either alphabet, up to the last complete group of four characters."""
     compact = "".join(text.split())
     standard = compact.translate(_STANDARD_BASE64)
@@ -253,7 +253,7 @@ class Redactor:
                 continue
             new_parts.append(part)
             forms.add(part)
-            for form in _encoded(part):
+            for form in _encoded_forms(part):
                 if len(form) >= SHORTEST_PART:
                     forms.add(form)
         with self._lock:
@@ -287,7 +287,7 @@ class Redactor:
             return text
         pieces: list[str] = []
         offset = 0
-        for start, stop in _merged(self._secret_spans(text, end)):
+        for start, stop in _merge(self._secret_spans(text, end)):
             if start >= end:
                 break
             pieces.append(text[offset:start])
@@ -342,7 +342,7 @@ def _spans(text: str, forms: tuple[str, ...]) -> Iterator[tuple[int, int]]:
             yield match.span("secret")
 
 
-def _merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+def _merge(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     """Return the spans in order, with those joined that overlap or touch. Otherwise the rest of one
     secret could remain visible beside another.
     """
@@ -372,7 +372,7 @@ def _visible(match: re.Match[str]) -> str:
     return f"<U+{code:04X}>"
 
 
-def _encoded(part: str) -> Iterator[str]:
+def _encoded_forms(part: str) -> Iterator[str]:
     """Yield the other forms in which a piece of a secret is likely to appear in a text."""
     yield repr(part)[1:-1]
     for ascii_only in (True, False):

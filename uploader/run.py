@@ -119,7 +119,7 @@ class Run:
         with ExitStack() as stack:
             inputs = plan.inputs
             if inputs.common.rehearsal:
-                inputs = self._rehearsed(plan, stack)
+                inputs = self._start_emulator(plan, stack)
             # Imported only now: a wrong input is refused before the network modules are loaded.
             from uploader.connection import connect
 
@@ -149,7 +149,7 @@ class Run:
             return self._inputs.record(ReleaseInputs).verify
         return self._common.target == "play-verify"
 
-    def _rehearsed(self, plan: Plan, stack: ExitStack) -> Inputs:
+    def _start_emulator(self, plan: Plan, stack: ExitStack) -> Inputs:
         """Start the embedded emulator, and return the inputs for a run against it.
 
         They have the emulator's own key: a real credential is not used, even if given.

@@ -152,9 +152,11 @@ def parse(inputs: LoginInputs) -> CredentialSource:
     if inputs.workload_identity_provider:
         source = _keyless(inputs)
     elif inputs.credentials:
-        source = _configured("credentials", inputs.credentials, setting)
+        source = _parse_configuration("credentials", inputs.credentials, setting)
     elif variable:
-        source = _configured("GOOGLE_APPLICATION_CREDENTIALS", variable, setting)
+        source = _parse_configuration(
+            "GOOGLE_APPLICATION_CREDENTIALS", variable, setting
+        )
     else:
         source = _machine(setting)
     if inputs.impersonate_user and not _is_service_account(source):
@@ -209,7 +211,7 @@ def _machine(setting: Setting) -> CredentialSource:
     # The user of a container may have no home.
     with suppress(RuntimeError, OSError):
         if (setting.platform.workspace / Path(path).expanduser()).is_file():
-            return _configured(name, path, setting)
+            return _parse_configuration(name, path, setting)
     problems = tuple(_wrong_metadata(setting))
     if problems:
         raise InputError(*problems)
@@ -261,7 +263,7 @@ def _keyless(inputs: LoginInputs) -> CredentialSource:
     )
 
 
-def _configured(origin: str, value: str, setting: Setting) -> CredentialSource:
+def _parse_configuration(origin: str, value: str, setting: Setting) -> CredentialSource:
     """Return the credentials in `value`: JSON, base64 of JSON, or the path of a file that holds one
     of the two.
     """

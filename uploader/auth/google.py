@@ -386,10 +386,10 @@ def _credentials(
             subject=subject,
             iam_endpoint_override=url,
         )
-    return _federated(info, scopes, supplier, access)
+    return _federated_credentials(info, scopes, supplier, access)
 
 
-def _federated(
+def _federated_credentials(
     info: Mapping[str, Any],
     scopes: list[str],
     supplier: Any,

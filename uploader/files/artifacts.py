@@ -144,7 +144,7 @@ def find(
         try:
             matches = _Matches.of(pattern, workspace.root)
         except (OSError, ValueError) as error:
-            what = f"`{printable(pattern)}`: {_unlisted(error, workspace.root)}."
+            what = f"`{printable(pattern)}`: {_why_not_listed(error, workspace.root)}."
             problems.add(input_name, what)
             continue
         files, objections = _take_all(matches, workspace)
@@ -246,7 +246,7 @@ def _expand_sorted(pattern: str, root: Path) -> list[str]:
     return sorted(expand(pattern, root))
 
 
-def _unlisted(error: Exception, root: Path) -> str:
+def _why_not_listed(error: Exception, root: Path) -> str:
     """Return why a glob can't be followed, with the folder if it is known."""
     folder = str(getattr(error, "filename", "")).removeprefix(f"{root}/")
     if not folder:

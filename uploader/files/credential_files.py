@@ -180,7 +180,7 @@ def kind_of(data: bytes, nested: int = 0) -> str:
     kind = _json_credential(text) or _secret_in_text(text) or _settings(text)
     if kind:
         return kind
-    return _encoded(text, nested)
+    return _credential_in_base64(text, nested)
 
 
 def _text(data: bytes) -> str:
@@ -407,18 +407,18 @@ def _letter(escape: re.Match[str]) -> str:
     return chr(int(escape[1], 16))
 
 
-def _encoded(text: str, nested: int) -> str:
+def _credential_in_base64(text: str, nested: int) -> str:
     """Return what credential the text, or a part of it, holds in base64; empty if none."""
     if nested == _MAX_NESTED:
         return ""
     for part in _encoded_parts(text):
-        kind = kind_of(_decoded(part), nested + 1)
+        kind = kind_of(_decode(part), nested + 1)
         if kind:
             return f"{kind} in base64"
     return ""
 
 
-def _decoded(part: str) -> bytes:
+def _decode(part: str) -> bytes:
     """Decode base64 in either alphabet, with or without padding; nothing if it can't be."""
     plain = part.translate(str.maketrans("-_", "+/")).rstrip("=")
     rest = len(plain) % 4
@@ -439,12 +439,12 @@ def _encoded_parts(text: str) -> Iterator[str]:
     if len(whole) >= _SHORTEST_BASE64 and _BASE64.fullmatch(whole):
         yield whole
     yield from _BASE64_WORD.findall(text)
-    for block in _wrapped(text):
+    for block in _wrapped_blocks(text):
         if len(block) >= _SHORTEST_BASE64:
             yield block
 
 
-def _wrapped(text: str) -> Iterator[str]:
+def _wrapped_blocks(text: str) -> Iterator[str]:
     """Yield each block of lines of base64, joined. All lines of a block have the same length,
     except that the last may be shorter.
     """

@@ -354,15 +354,15 @@ class Session:
                     granularity=event.granularity,
                 )
             case Stored():
-                return self._stored(event.offset, after)
+                return self._after_stored(event.offset, after)
             case Completed():
                 return replace(after, response=event.response)
             case OffsetUnknown():
-                return self._offset_unknown(event, after)
+                return self._after_unknown_offset(event, after)
             case SessionLost():
-                return self._lost(event, after)
+                return self._after_loss(event, after)
             case Rejected():
-                return self._doubted(replace(after, response=event.response))
+                return self._with_doubt(replace(after, response=event.response))
             case ProtocolViolated():
                 return replace(after, why=event.why)
             case TokenRejected():
@@ -395,7 +395,7 @@ class Session:
             )
         return event
 
-    def _stored(self, offset: int, after: Session) -> Session:
+    def _after_stored(self, offset: int, after: Session) -> Session:
         """Return the session after the server stated its offset, in response to a `Send` or a
         query.
         """
@@ -418,7 +418,7 @@ class Session:
             chunking=chunking,
         )
 
-    def _offset_unknown(self, event: OffsetUnknown, after: Session) -> Session:
+    def _after_unknown_offset(self, event: OffsetUnknown, after: Session) -> Session:
         """Return the session after a doubt. A failed start leaves nothing in doubt; after a `Send`
         or a query the offset has to be asked for, unless the query left open whether the upload is
         finished and a repeat would add a second one.
@@ -446,16 +446,16 @@ class Session:
             return replace(after, state=State.UNCONFIRMED, why=event.why)
         return replace(after, why=event.why)
 
-    def _lost(self, event: SessionLost, after: Session) -> Session:
+    def _after_loss(self, event: SessionLost, after: Session) -> Session:
         """Return the session after the server lost it: a new one from byte 0, or the end."""
-        after = self._doubted(after)
+        after = self._with_doubt(after)
         if after.state is State.IN_DOUBT:
             return replace(after, why=event.why)
         if self.restarts >= MAX_RESTARTS:
             return replace(after, state=State.LOST_TOO_OFTEN, why=event.why)
         return replace(after, uri="", restarts=self.restarts + 1, why=event.why)
 
-    def _doubted(self, after: Session) -> Session:
+    def _with_doubt(self, after: Session) -> Session:
         """Return the session after it ended and nothing said what became of the upload."""
         if self.state is not State.UNCONFIRMED:
             return after

@@ -415,7 +415,7 @@ class Engine:
             if lost:
                 result = _with_attempts_of(lost, result)
             if isinstance(result.failure, OutcomeUnknown) and upload.search:
-                result = self._searched(upload, upload.search, result)
+                result = self._look_up(upload, upload.search, result)
                 lost = result
             self._note_end(upload, result)
             failure = result.failure
@@ -442,7 +442,7 @@ class Engine:
         elif not failure.session_kept:
             self._to_send_again.append(upload)
 
-    def _searched(self, upload: Upload, search: Search, lost: FileResult) -> FileResult:
+    def _look_up(self, upload: Upload, search: Search, lost: FileResult) -> FileResult:
         """Look for an upload whose response was lost, and return its result: without a failure if
         the service has it, else unchanged.
 

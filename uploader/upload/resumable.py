@@ -131,7 +131,7 @@ class ResumableUpload:
         self._is_finishing = False
         move = self._next_move()
         before = self._session
-        event = self._checked(self._carry_out(move))
+        event = self._check_event(self._carry_out(move))
         sent = self._upload.position if isinstance(move, Send) else 0
         self._session = self._session.after(event, sent)
         match event:
@@ -174,7 +174,7 @@ class ResumableUpload:
         event: Event = self._dialect.event(move, response, self._media)
         return event
 
-    def _checked(self, event: Event) -> Event:
+    def _check_event(self, event: Event) -> Event:
         """Return the event as this run takes it. A new session must be on a trusted host. The first
         response about an earlier run's session counts only if that surely is this file's.
         """
@@ -186,7 +186,7 @@ class ResumableUpload:
         inherited = self._record.inherited
         was_asked = self._session.state in (State.OFFSET_UNKNOWN, State.UNCONFIRMED)
         if inherited and was_asked and self._upload.attempts == 0:
-            return self._of_earlier_session(inherited, event)
+            return self._judge_earlier_session(inherited, event)
         return event
 
     def _wait(self, event: OffsetUnknown) -> None:
@@ -307,7 +307,7 @@ class ResumableUpload:
         )
         return record
 
-    def _of_earlier_session(self, record: SessionRecord, event: Event) -> Event:
+    def _judge_earlier_session(self, record: SessionRecord, event: Event) -> Event:
         """Return what the first response about an earlier session means for this run.
 
         The session counts as lost unless it still exists and is surely this file's. If it is

@@ -364,7 +364,7 @@ def _one_signer(scheme: int, signer: _Reader) -> _Signer:
         )
     key = load_der_public_key(public_key)
     certificate = certificates[0]
-    if _encoded(key) != _encoded(_key_of(certificate)):
+    if _encode_key(key) != _encode_key(_key_of(certificate)):
         raise _refused(
             f"has a signature of the scheme {name} by another key than that of its certificate"
         )
@@ -471,7 +471,7 @@ def _der(data: bytes) -> tuple[int, bytes, bytes]:
     return data[0], data[start:stop], data[stop:]
 
 
-def _encoded(key: Any) -> bytes:
+def _encode_key(key: Any) -> bytes:
     return bytes(key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo))
 
 

@@ -103,7 +103,7 @@ def targeted_asset(
         if part:
             parts.add(part)
         if dimension in config.stripped_in_splits:
-            split_path = _stripped(split_path, dimension)
+            split_path = _strip_suffix(split_path, dimension)
     return Asset(split_path, frozenset(parts), _whole_path(path, values, config))
 
 
@@ -120,7 +120,7 @@ def _whole_path(
         if values[dimension] != kept:
             return None
         if dimension in config.stripped:
-            path = _stripped(path, dimension)
+            path = _strip_suffix(path, dimension)
     return path
 
 
@@ -133,7 +133,7 @@ def _value(path: str, dimension: Dimension) -> str:
     return match[1] if match else ""
 
 
-def _stripped(path: str, dimension: Dimension) -> str:
+def _strip_suffix(path: str, dimension: Dimension) -> str:
     """Return a path whose folders have lost a suffix; the name of the file keeps it."""
     folder, _, name = path.rpartition("/")
     return re.sub(_SUFFIX.format(dimension), "", folder) + "/" + name

@@ -180,8 +180,10 @@ def _with_split_settings(
     return replace(
         config,
         separate_features=feature_modules_mode == _SEPARATE_FEATURE_MODULES,
-        split_dimensions=_changed(_default_dimensions(config.bundletool), settings),
-        standalone_dimensions=_changed({"abi", "density"}, standalone_settings),
+        split_dimensions=_with_settings(
+            _default_dimensions(config.bundletool), settings
+        ),
+        standalone_dimensions=_with_settings({"abi", "density"}, standalone_settings),
         strips_64_bit=bool(standalone[_STRIP_64_BIT].number),
         default_suffixes=default_suffixes,
         stripped=stripped,
@@ -231,7 +233,7 @@ def _default_dimensions(version: Version) -> set[Dimension]:
     return {dimension for dimension, since in _SPLIT_SINCE.items() if version >= since}
 
 
-def _changed(
+def _with_settings(
     dimensions: set[Dimension], settings: Iterable[_SplitSetting]
 ) -> set[Dimension]:
     """Return the dimensions as the settings change them."""

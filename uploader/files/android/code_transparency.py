@@ -59,7 +59,7 @@ def read_transparency(data: bytes) -> Transparency:
     """Return the list in a code transparency file, verified. Raises InvalidTransparency."""
     try:
         parts = data.decode("ascii").strip().split(".")
-        header, payload, signature = (_decoded(part) for part in parts)
+        header, payload, signature = (_decode(part) for part in parts)
         fields = json.loads(header)
         if fields["alg"] != "RS256":
             raise InvalidTransparency("is signed with another algorithm than RS256")
@@ -77,7 +77,7 @@ def read_transparency(data: bytes) -> Transparency:
     return Transparency(hashlib.sha256(der).hexdigest(), files)
 
 
-def _decoded(part: str) -> bytes:
+def _decode(part: str) -> bytes:
     """Decode base64url without padding. Raises ValueError for other characters."""
     if not re.fullmatch("[A-Za-z0-9_-]*", part):
         raise ValueError(part[:10])

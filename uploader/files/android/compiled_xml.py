@@ -302,7 +302,7 @@ class _Budget:
         return text
 
 
-def _checked(events: Iterator[Event]) -> Iterator[Event]:
+def _check_structure(events: Iterator[Event]) -> Iterator[Event]:
     """Pass the events on. Raises NotCompiledXml unless they have one root and all elements end."""
     depth = 0
     roots = 0
@@ -332,7 +332,7 @@ def binary_events(data: bytes, *, named: bool = False) -> Iterator[Event]:
     """
     budget = _Budget(named=named)
     try:
-        yield from _checked(_BinaryXml(data, budget).events())
+        yield from _check_structure(_BinaryXml(data, budget).events())
     except _DAMAGED:
         raise NotCompiledXml("is not Android's binary XML") from None
 
@@ -440,7 +440,7 @@ class _BinaryXml:
         if (kind, value) not in ((NULL, 0), (STRING, 0), (STRING, place)):
             raise ValueError(kind)
         text = self._budget.text(self._pool[place])
-        if not text or text != _compacted(text):
+        if not text or text != _compact(text):
             raise ValueError(place)
         return Text(text)
 
@@ -552,7 +552,7 @@ def _key(namespace: str, name: str, resource_id: int = 0, *, named: bool = True)
     return f"{identifier} {full_name}"
 
 
-def _compacted(text: str) -> str:
+def _compact(text: str) -> str:
     """Return a text as aapt2 writes it into an APK; empty if it writes none (XmlFlattener.cpp)."""
     stripped = text.strip(_WHITE_SPACE)
     if not stripped:
@@ -580,7 +580,7 @@ def proto_events(data: bytes, *, named: bool = False) -> Iterator[Event]:
     """
     budget = _Budget(named=named)
     try:
-        yield from _checked(_proto(data, budget))
+        yield from _check_structure(_proto(data, budget))
     except _DAMAGED:
         raise NotCompiledXml("is not aapt2's protobuf XML") from None
 
@@ -615,7 +615,7 @@ def _proto(data: bytes, budget: _Budget) -> Iterator[Event]:
             yield start
             open_elements.append(iter(children))
         elif _NODE_TEXT in node:
-            text = _compacted(budget.text(_string(node[_NODE_TEXT].data)))
+            text = _compact(budget.text(_string(node[_NODE_TEXT].data)))
             if text:
                 yield Text(text)
 
@@ -669,7 +669,7 @@ def _proto_attribute(
         if item:
             return key, proto_value(item, proto)
     text = _string(message.get(_ATTRIBUTE_TEXT, ABSENT).data)
-    return key, _text_value(_unescaped(text))
+    return key, _text_value(_unescape(text))
 
 
 def proto_value(item: Mapping[int, Field], proto: ProtoReader) -> str:
@@ -711,7 +711,7 @@ def _string(data: memoryview) -> str:
     return str(data, "utf-8")
 
 
-def _unescaped(text: str) -> str:
+def _unescape(text: str) -> str:
     """Return a text that was not compiled as an APK has it: without its escapes (aapt2,
     ResourceUtils::StringBuilder, which keeps white space and quotation marks here). Raises
     NotComparable for an escape that stands for no character.

@@ -160,7 +160,7 @@ def _read(file: BinaryIO) -> Manifest:
     # Only a run with an artifact needs it, and it loads much.
     from uploader.files.android.signatures import signers
 
-    archive = Archive(file, _wanted)
+    archive = Archive(file, _is_wanted)
     is_bundle = BUNDLE_CONFIG in archive.members
     elements = _read_elements(archive, bundle=is_bundle)
     if not elements or elements[0][0] != "manifest":
@@ -260,7 +260,7 @@ def _bundled_crash_files(archive: Archive) -> frozenset[str]:
     return frozenset(kinds)
 
 
-def _wanted(name: str) -> bool:
+def _is_wanted(name: str) -> bool:
     """Return whether a member of the zip is read."""
     if name in (BUNDLE_CONFIG, _BUNDLE_MANIFEST, _APK_MANIFEST):
         return True

@@ -124,7 +124,7 @@ def _from_folder(
         raise InputError(
             Problem(_INPUT, f"{name} has more than {_MAX_UNPACKED >> 30} GiB.")
         )
-    return _written(openers, temp, name)
+    return _write_zip(openers, temp, name)
 
 
 def _list_files(root: Path, name: str) -> dict[str, Path]:
@@ -175,7 +175,7 @@ def _from_zip(
     openers: dict[str, Opener] = {}
     for target, source in sources.items():
         openers[target] = partial(archive.open, source)
-    return _written(openers, temp, artifact.name)
+    return _write_zip(openers, temp, artifact.name)
 
 
 def _check_members(members: Sequence[zipfile.ZipInfo], artifact: Artifact) -> None:
@@ -249,7 +249,7 @@ def _target(source: str) -> str:
     return ""
 
 
-def _written(files: Mapping[str, Opener], temp: Path, name: str) -> Artifact:
+def _write_zip(files: Mapping[str, Opener], temp: Path, name: str) -> Artifact:
     """Write the zip, into a file without a name if the system allows that: it is gone with this
     process, even if that is killed. Raises InputError, and OSError if there is no room.
     """
@@ -259,7 +259,7 @@ def _written(files: Mapping[str, Opener], temp: Path, name: str) -> Artifact:
     except OSError as error:
         if error.errno in _NO_ROOM:
             raise
-        raise _not_packed(name, error) from None
+        raise _packing_error(name, error) from None
     holder = _Kept(packed)
     try:
         with zipfile.ZipFile(packed, "w") as archive:
@@ -272,7 +272,7 @@ def _written(files: Mapping[str, Opener], temp: Path, name: str) -> Artifact:
             packed.close()
         if isinstance(error, OSError) and error.errno in _NO_ROOM:
             raise
-        raise _not_packed(name, error) from None
+        raise _packing_error(name, error) from None
     artifact = from_path(target, f"{name} (as {_PACKED})")
     return replace(checked(artifact), holder=holder)
 
@@ -302,7 +302,7 @@ def _new_file(temp: Path) -> tuple[IO[bytes], Path]:
     return open(descriptor, "w+b"), path
 
 
-def _not_packed(name: str, error: Exception) -> InputError:
+def _packing_error(name: str, error: Exception) -> InputError:
     """Return the error for what can't be packed, with the system's reason if there is one."""
     reason = getattr(error, "strerror", None)
     if not reason:

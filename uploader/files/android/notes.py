@@ -715,7 +715,7 @@ def _no_text(text: str, root: Path | None) -> Mistake | None:
     )
 
 
-def _unquoted(text: str) -> str:
+def _unquote(text: str) -> str:
     """Return what is in the quotes around a whole text, or the text itself if there are none."""
     if not _QUOTED.fullmatch(text):
         return text
@@ -768,7 +768,7 @@ def _inline_texts(
     """Return the texts of an input, each with its language; none of a map that can't be read."""
     if _is_map(text):
         return problems.collect(lambda: list(_by_language(text))) or []
-    unquoted = _unquoted(text)
+    unquoted = _unquote(text)
     # Quotes are removed if the text would be refused without them; otherwise they belong to the
     # text.
     if unquoted != text and (not unquoted or _no_text(unquoted, root)):

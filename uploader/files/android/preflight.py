@@ -131,7 +131,7 @@ def _short_names(names: Sequence[str]) -> str:
         name.removeprefix("android.permission.").removeprefix("android.")
         for name in names
     ]
-    return _shortened(short, _MAX_NAMES)
+    return _shorten(short, _MAX_NAMES)
 
 
 def fingerprint(sha256: str) -> str:
@@ -209,7 +209,7 @@ def _libraries(names: Sequence[str], what: str) -> str:
     first of their names.
     """
     noun = "library" if len(names) == 1 else "libraries"
-    listed = _shortened(names, _MAX_LIBRARIES)
+    listed = _shorten(names, _MAX_LIBRARIES)
     return f"{len(names)} 64-bit {noun} {what} ({listed})"
 
 
@@ -217,7 +217,7 @@ def _asked(what: str, rule: PolicyRule) -> str:
     return f"; Google Play asks for {what} from {rule.since} on: {rule.source}"
 
 
-def _shortened(names: Sequence[str], max_shown: int) -> str:
+def _shorten(names: Sequence[str], max_shown: int) -> str:
     """Return the first names, and how many more there are."""
     first_names = [printable(name) for name in names[:max_shown]]
     shown = ", ".join(first_names)

@@ -334,7 +334,7 @@ class BinaryTable:
             name, flags, data = _COMPACT_ENTRY.unpack_from(self._data, offset)
             value, text = self._value(flags >> 8, data)
             stop = offset + _COMPACT_ENTRY.size
-            return self._checked(_Entry(name, value, text), flags & 0xFF, stop, end)
+            return self._check_entry(_Entry(name, value, text), flags & 0xFF, stop, end)
         if flags & _COMPLEX:
             if size != _ENTRY.size + _MAP.size:
                 raise ValueError(size)
@@ -346,7 +346,7 @@ class BinaryTable:
             raise ValueError(value_size)
         value, text = self._value(kind, data)
         stop = offset + size + value_size
-        return self._checked(_Entry(name, value, text), flags, stop, end)
+        return self._check_entry(_Entry(name, value, text), flags, stop, end)
 
     def _complex_entry(self, offset: int, end: int, name: int, flags: int) -> _Entry:
         """Read a style, an array, plurals or an attribute."""
@@ -369,9 +369,9 @@ class BinaryTable:
         value = DISORDERED
         if is_in_order(keys):
             value = encode_items(parent, items)
-        return self._checked(_Entry(name, value, None), flags, stop, end)
+        return self._check_entry(_Entry(name, value, None), flags, stop, end)
 
-    def _checked(self, entry: _Entry, flags: int, stop: int, end: int) -> _Entry:
+    def _check_entry(self, entry: _Entry, flags: int, stop: int, end: int) -> _Entry:
         """Return an entry that ends within its chunk and has no unknown flags."""
         if stop > end:
             raise ValueError(stop)

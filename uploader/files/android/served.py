@@ -414,7 +414,7 @@ class _Comparison:
             counts["missing"] = counts.get("missing", 0) + missing.count
             self._not_given += missing.not_given
             self._values_not_given += missing.values_not_given
-        self._reports.append(_counted(report, counts))
+        self._reports.append(_with_counts(report, counts))
 
     def _device_sets(self, name: str, identity: Identity) -> list[DeviceSet]:
         """Return the sets that an APK belongs to."""
@@ -610,7 +610,7 @@ class _Comparison:
         self._not_given += min(lacking.not_given for lacking in missing)
         self._values_not_given += min(lacking.values_not_given for lacking in missing)
         findings = [self._with_protection(finding) for finding in self._findings]
-        reports = [self._recounted(report, findings) for report in self._reports]
+        reports = [self._recount(report, findings) for report in self._reports]
         identity = self._bundle.identity
         return Verdict(
             served=self._served(findings, reports),
@@ -660,7 +660,7 @@ class _Comparison:
             why = f"automatic protection: {why}"
         return replace(finding, state=state, why=why)
 
-    def _recounted(self, report: ApkReport, findings: Sequence[Finding]) -> ApkReport:
+    def _recount(self, report: ApkReport, findings: Sequence[Finding]) -> ApkReport:
         """Return the report with the entries of automatic protection counted as such."""
         if not self._protection and not report.protected:
             return report
@@ -719,7 +719,7 @@ class _Missing:
     values_not_given: int = 0
 
 
-def _counted(report: ApkReport, counts: Mapping[State, int]) -> ApkReport:
+def _with_counts(report: ApkReport, counts: Mapping[State, int]) -> ApkReport:
     """Return the report with the counts of its entries."""
     changed = 0
     for state in _CHANGES:

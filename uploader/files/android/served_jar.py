@@ -88,7 +88,7 @@ class JarSignature:
                 expected = self._members.sha256(entry)
             else:
                 expected = self._members.digest(entry, _DIGESTS[key])
-            if _decoded(value) != expected:
+            if _decode(value) != expected:
                 return False
         return bool(section)
 
@@ -104,7 +104,7 @@ class JarSignature:
             digest = main.pop(f"{key}-Manifest", None)
             if (
                 digest is not None
-                and _decoded(digest) != hashlib.new(kind, listed).digest()
+                and _decode(digest) != hashlib.new(kind, listed).digest()
             ):
                 return False
         schemes = main.pop("X-Android-APK-Signed", "2")
@@ -123,7 +123,7 @@ class JarSignature:
                 if key not in _DIGESTS:
                     return False
                 if (
-                    _decoded(value)
+                    _decode(value)
                     != hashlib.new(_DIGESTS[key], of_list[entry]).digest()
                 ):
                     return False
@@ -223,7 +223,7 @@ def _raw_sections(data: bytes) -> dict[str, bytes]:
     return sections
 
 
-def _decoded(value: str) -> bytes:
+def _decode(value: str) -> bytes:
     """Decode base64; nothing for anything else."""
     try:
         return base64.b64decode(value, validate=True)

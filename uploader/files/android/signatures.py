@@ -160,15 +160,15 @@ def _signers_of_block(value: bytes) -> Iterator[bytes]:
     """Yield the certificates of the signers by a scheme of the APK Signing Block. A signer's own
     certificate is the first of its chain.
     """
-    (signer_list,) = _prefixed(value, 1)
-    for signer in _prefixed(signer_list, _MAX_SIGNERS):
-        (signed,) = _prefixed(signer, 1)
-        _digests, chain = _prefixed(signed, 2)
-        (certificate,) = _prefixed(chain, 1)
+    (signer_list,) = _read_prefixed(value, 1)
+    for signer in _read_prefixed(signer_list, _MAX_SIGNERS):
+        (signed,) = _read_prefixed(signer, 1)
+        _digests, chain = _read_prefixed(signed, 2)
+        (certificate,) = _read_prefixed(chain, 1)
         yield certificate
 
 
-def _prefixed(data: bytes, count: int) -> list[bytes]:
+def _read_prefixed(data: bytes, count: int) -> list[bytes]:
     """Return the first `count` values that follow one another, each behind its length in 32 bits,
     or fewer at the end.
     """
