@@ -1,8 +1,8 @@
 """A stand-in for Google's servers on loopback, for rehearsals, the demo and the tests.
 
-It is a second reading of Google's documents, not the client's mirror: nothing of the client is
-imported here. `python -m google_emulator --reference` tells what it serves, every setting, and
-every fault that it can be asked for.
+It was written from Google's documents and imports nothing of the client, so that each reveals a
+misreading in the other. `python -m google_emulator --reference` lists what it serves, every setting
+and every fault.
 """
 
 from __future__ import annotations

@@ -57,8 +57,8 @@ def _parser() -> argparse.ArgumentParser:
         nargs="?",
         const="",
         metavar="DIR",
-        help="answer for Google's own hosts, too: certificate, key and variables go here (else a "
-        "temporary folder)",
+        help="answer for Google's own hosts, too: certificate, key and variables go here (or into "
+        "a temporary folder)",
     )
     parser.add_argument(
         "--reference",
@@ -75,7 +75,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Serves until SIGTERM or SIGINT; 2 when the faults or the configuration are wrong."""
+    """Serve until SIGTERM or SIGINT, or print the reference. Return the exit code: 2 if the faults
+    or the configuration are wrong, or the port or a file can't be had.
+    """
     options = _parser().parse_args(argv)
     if options.reference:
         sys.stdout.write(reference_tables.text())
@@ -89,7 +91,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             faults, config=config, root=options.root, port=options.port
         ) as emulator:
             _serve(emulator, options, stop)
-    # the last but one: a port over 65535
+    # OverflowError: a port over 65535; ImportError: cryptography is too old for --tls.
     except (ValueError, TypeError, OSError, OverflowError, ImportError) as error:
         sys.stderr.write(f"emulator: {error}\n")
         return 2
@@ -99,20 +101,20 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _serve(
     emulator: Emulator, options: argparse.Namespace, stop: threading.Event
 ) -> None:
-    """Writes and prints what clients wait for, the port last, and waits for the end. Raises
-    `OSError`, `ValueError`.
+    """Write and print what clients wait for, the port file last, then wait for the end. Raises
+    `OSError` or `ValueError`.
     """
     with contextlib.ExitStack() as stack:
-        said = f"listening on {emulator.url}\n"
+        announcement = f"listening on {emulator.url}\n"
         if options.tls is not None:
-            # Late, since what writes a truststore for Java is missing in older versions of
-            # cryptography.
+            # Imported only here, since older versions of cryptography can't write a truststore
+            # for Java.
             from google_emulator.google_hosts import shell_lines
 
             folder = options.tls or stack.enter_context(
                 tempfile.TemporaryDirectory(prefix="google-emulator-")
             )
-            said += shell_lines(
+            announcement += shell_lines(
                 emulator.serve_google_hosts(Path(folder), options.tls_port)
             )
         if options.key_file:
@@ -128,7 +130,7 @@ def _serve(
             write_atomically(options.oidc_file, _json(keyless))
         if options.port_file:
             write_atomically(options.port_file, f"{emulator.port}\n".encode())
-        sys.stdout.write(said)
+        sys.stdout.write(announcement)
         sys.stdout.flush()
         stop.wait()
 

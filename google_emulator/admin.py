@@ -1,5 +1,5 @@
-"""The emulator's own addresses: its state, and more faults, scripts and people's actions while it
-runs.
+"""The emulator's own addresses: they return its state, and take more faults, scripts and actions of
+people while it runs.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ _LOOPBACK = re.compile(
 
 
 class Admin:
-    """`GET /__emulator/state` and what can be POSTed beside it, hit by no fault.
+    """`GET /__emulator/state`, and the addresses beside it that take a POST. No fault applies to
+    them.
 
-    They need no access token, but where there is a `token` of their own, that one in
+    They need no access token. If the emulator has an admin `token`, they require it as
     `Authorization: Bearer`.
     """
 
@@ -53,8 +54,9 @@ class Admin:
         }
 
     def respond(self, request: Request) -> Response:
-        """The response to a request for one of these paths. Raises `ApiError`, 403 for what a web
-        page can send.
+        """Return the response to a request for one of these paths. Raises `ApiError` 403 if a web
+        page can have sent it or the admin token is missing, 404 for an unknown path, 400 for
+        contents that can't be used.
         """
         if request.header("Origin") or not _LOOPBACK.fullmatch(request.header("Host")):
             raise ApiError(
@@ -85,7 +87,7 @@ class Admin:
 def describe(
     backend: Backend, faults: FaultInjector, traffic: Traffic
 ) -> dict[str, Json]:
-    """Everything the emulator holds, without any secret in it. Sizes are in bytes, digests in
+    """Return everything that the emulator holds, without secrets. Sizes are in bytes, digests in
     hexadecimal.
     """
     now = backend.clock()

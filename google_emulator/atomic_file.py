@@ -1,5 +1,5 @@
-"""Files that others wait for or that hold a key: each appears whole, readable by its owner
-alone.
+"""Files that others wait for or that hold a key: each appears as a whole, readable only by its
+owner.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from pathlib import Path
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """Writes a file, or replaces it, in one step. Raises `OSError`."""
-    # mode 0600 by its contract
+    """Write or replace a file in one step, with mode 0600. Raises `OSError`."""
+    # mkstemp makes the file with mode 0600.
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     with os.fdopen(descriptor, "wb") as file:
         file.write(data)

@@ -1,6 +1,4 @@
-"""Everything behind the server: Google's services with their stores, wired together, and what is
-served of them.
-"""
+"""Everything behind the server: Google's services with their stores, and the routes to them."""
 
 from __future__ import annotations
 
@@ -41,11 +39,12 @@ from google_emulator.services.vitals import VitalsStore
 
 
 class Backend:
-    """The services. `root` is where uploaded bytes are kept, `clock` tells seconds since the epoch.
+    """The services. Uploaded bytes are kept below `root`; the parameter `clock` returns seconds
+    since the epoch.
 
-    Play ages by `clock`, which can be moved ahead; logins and upload sessions by real time, as the
-    client does. `lock` guards every change that takes more than one step. `routes` and
-    `upload_methods` are in the order in which they are tried.
+    Play ages by the attribute `clock`, which can be moved ahead; logins, upload sessions, Cloud
+    Storage and Drive go by the parameter. `lock` guards every change that takes more than one step.
+    `routes` and `upload_methods` are in the order in which they are tried.
     """
 
     def __init__(self, config: Config, root: Path, clock: Callable[[], float]) -> None:
@@ -97,7 +96,7 @@ class Backend:
 
     @property
     def method_ids(self) -> list[str]:
-        """Google's ids of all methods, of calls and uploads."""
+        """Google's ids of all methods, those of plain calls first."""
         return [
             *(route.id for route in self.routes),
             *(method.id for method in self.upload_methods),

@@ -1,8 +1,8 @@
 """How the emulated services behave, and what they hold before the first request: every setting and
 its default.
 
-Given as the `config` object beside `faults` in the faults JSON, or to `Emulator(config=...)`. A
-name that is not here is an error, so a misspelt setting can't pass for a test.
+The settings are the `config` object beside `faults` in the faults JSON, or `Emulator(config=...)`.
+An unknown name is an error, so that a misspelt setting can't make a test pass.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ Review = Literal["any", "automatic", "manual"]
 
 
 def setting(default: Any, meaning: str) -> Any:
-    """A field of a dataclass whose keys people write, with what the documentation says of it."""
+    """Return a field of a dataclass whose names are keys of JSON, with its meaning for the
+    reference. A callable `default` makes the default.
+    """
     metadata = {"meaning": meaning}
     if callable(default):
         return field(default_factory=default, metadata=metadata)
@@ -26,17 +28,19 @@ def setting(default: Any, meaning: str) -> Any:
 
 @dataclass
 class ProcessingRule:
-    """What a service that answers an upload before it is through with it makes of the file."""
+    """What becomes of a file if the service answers its upload before it has processed it."""
 
     looks: int = setting(
         1,
-        "the look at which it is through; 0: the answer to the upload shows that already",
+        "the status request that finds the file processed; 0: the answer to the upload says so",
     )
-    error: str = setting("", "with these words it then fails")
+    error: str = setting("", "with this message, the processing fails")
 
     @classmethod
     def read(cls, values: Mapping[str, Json]) -> ProcessingRule:
-        """The defaults with these values over them. Raises `ValueError` for an unknown name."""
+        """Return the defaults overridden by these values. Raises `ValueError` for an unknown
+        name.
+        """
         known = {setting.name for setting in fields(cls)}
         if set(values) - known:
             raise ValueError(f"processing has: {', '.join(sorted(known))}")
@@ -49,7 +53,7 @@ class Config:
 
     any_app: bool = setting(
         True,
-        "every package name is an app created by hand; else only those under `apps`",
+        "every package name is an app that exists; otherwise only those under `apps`",
     )
     apps: dict[str, Json] = setting(
         dict,
@@ -63,7 +67,7 @@ class Config:
     permissions: dict[str, list[str]] = setting(
         dict,
         "by package (`*`: any other) the permissions of the account, by the names in Google's "
-        "AppLevelPermission: CAN_MANAGE_TRACK_APKS, …; every permission where there is no entry",
+        "AppLevelPermission: CAN_MANAGE_TRACK_APKS, …; all of them without an entry",
     )
     disabled_apis: list[str] = setting(
         list,
@@ -72,16 +76,16 @@ class Config:
     )
     min_screenshots: int = setting(
         0,
-        "a language that a commit leaves with fewer screenshots, but not with none, is refused; "
-        "Google documents 2, and does not say where it checks them",
+        "validation and commit refuse a language with fewer screenshots, unless it has none; "
+        "Google documents 2, and does not say when it checks them",
     )
     any_track: bool = setting(
-        True, "custom tracks exist without being created; else a 404"
+        True, "custom tracks exist without being created; otherwise they get a 404"
     )
     review: Review = setting(
         "any",
-        "`manual`: a commit must have changesNotSentForReview, and validation, which can't, is "
-        "refused; `automatic`: it must not; `any`: both pass",
+        "`manual`: a commit must have changesNotSentForReview, and a validation, which can't, is "
+        "refused; `automatic`: a commit must not have it; `any`: both are accepted",
     )
     in_review: bool = setting(
         False, "changes are in review: a commit with ERROR_IF_IN_REVIEW is refused"
@@ -92,14 +96,14 @@ class Config:
     lifecycle: dict[str, Json] = setting(
         dict,
         "by package (`*`: any other) the course of a review: states, or {state, looks or seconds "
-        "until the next}; PUBLISHED at once where there is none",
+        "until the next}; without an entry, PUBLISHED at once",
     )
     vitals: dict[str, Json] = setting(
         dict, "by package (`*`: any other) what the Reporting API measures; see Vitals"
     )
     generated_apks: dict[str, Json] = setting(
         dict,
-        "by package (`*`: any other) how the APKs of a bundle come about; see Generated APKs",
+        "by package (`*`: any other) how the APKs of a bundle are made; see Generated APKs",
     )
     processing: dict[str, Json] = setting(
         dict,
@@ -108,17 +112,17 @@ class Config:
     )
     firebase_apps: list[str] = setting(
         list,
-        "Firebase: the ids of the apps that exist; empty: every one of its own project",
+        "Firebase: the ids of the apps that exist; empty: every id, in its own project",
     )
     firebase_groups: list[str] = setting(
         lambda: ["qa", "beta"], "Firebase: the aliases of the groups that exist"
     )
     firebase_bundles: bool = setting(
-        True, "Firebase: the apps are linked to Google Play, as bundles need it"
+        True, "Firebase: the apps are linked to Google Play, which bundles require"
     )
     package_error: str = setting(
         "",
-        "OTA: the `uploadError` of new packages, whose upload the list then calls failed",
+        "OTA: the `uploadError` of new packages, which the list then shows as failed",
     )
     one_edit_per_app: bool = setting(
         False, "a new edit deletes the open ones of the same app"
@@ -126,17 +130,17 @@ class Config:
     used_on_upload: bool = setting(
         False, "a version code is used up by its upload, not only by a commit"
     )
-    edit_lifetime: float = setting(604_800.0, "life of an edit")
-    token_lifetime: float = setting(3600.0, "the longest life of an access token")
-    oidc_lifetime: float = setting(300.0, "life of a CI system's identity token")
-    session_lifetime: float = setting(604_800.0, "life of an upload session")
+    edit_lifetime: float = setting(604_800.0, "lifetime of an edit")
+    token_lifetime: float = setting(3600.0, "the longest lifetime of an access token")
+    oidc_lifetime: float = setting(300.0, "lifetime of a CI system's identity token")
+    session_lifetime: float = setting(604_800.0, "lifetime of an upload session")
     delegation: bool = setting(
         True, "the service account may act for users (`sub` in the assertion)"
     )
     anonymous: bool = setting(
         False,
-        "a request without a token is the service account's: Google's storage clients send none to "
-        "an emulator (STORAGE_EMULATOR_HOST); else a 401",
+        "a request without a token counts as the service account's, since Google's storage clients "
+        "send none to an emulator (STORAGE_EMULATOR_HOST); otherwise it gets a 401",
     )
     granularity: int = setting(
         262_144, "dialect B: chunk granularity that is announced and checked"
@@ -149,14 +153,16 @@ class Config:
     )
 
     def granted(self, package: str) -> list[str] | None:
-        """The permissions of the account for an app; None where it has every one."""
+        """Return the permissions of the account for an app; None if it has all of them."""
         if package in self.denied:
             return []
         return self.permissions.get(package, self.permissions.get("*"))
 
     @classmethod
     def read(cls, values: Mapping[str, Json]) -> Config:
-        """The defaults with these values over them. Raises `ValueError` for an unknown name."""
+        """Return the defaults overridden by these values. Raises `ValueError` for an unknown name
+        or an unknown `review`.
+        """
         known = {setting.name for setting in fields(cls)}
         unknown = sorted(set(values) - known)
         if unknown:

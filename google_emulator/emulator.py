@@ -1,5 +1,5 @@
-"""The emulator as something to start and stop: Google's services behind a server on loopback, and
-the key for them.
+"""The emulator as an object to start and stop: Google's services behind a server on loopback, and a
+key for them.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ from google_emulator.traffic import LoggedRequest, Traffic
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-POLL_INTERVAL = 0.02  # seconds between two looks whether the server is to stop
+POLL_INTERVAL = 0.02  # seconds between two checks whether the server should stop
 
 
 class Emulator:
     """Google's servers on 127.0.0.1, in threads of this process, from `start` (or `with`) to
     `stop`.
 
-    `faults` and `config` are told by `python -m google_emulator --reference`; a wrong name in
-    either raises `ValueError` here. `root` is where uploaded bytes are kept, a temporary folder
-    (removed at the end) unless given. `port` 0 takes a free one; a port that can't be had raises
-    `OSError` or `OverflowError`. `clock` tells seconds since the epoch; tokens, edits and sessions
-    age by it. With an `admin_token` the emulator's own addresses ask for it.
+    `python -m google_emulator --reference` describes `faults` and `config`; a wrong name in either
+    raises `ValueError` here. Uploaded bytes are kept below `root`; without it, in a temporary
+    folder that `stop` removes. `port` 0 takes a free one; a port that can't be had raises `OSError`
+    or `OverflowError`. The parameter `clock` returns seconds since the epoch; tokens, edits and
+    sessions age by it. If there is an `admin_token`, the emulator's own addresses require it.
 
-    `config` are the settings, most of which may be changed while it runs; `faults` are those that
-    wait, and the receipts of those that fired. `clock` is the one by which Play ages: `advance`
-    moves it. `console` is what people do in the Play Console, `lifecycle` the course of reviews,
-    `vitals` what the Reporting API measures. `provider` is a workload identity provider that exists
-    here; any other of the same form does, too.
+    The attribute `config` has the settings, most of which may be changed while it runs; `faults`
+    has the waiting faults and the receipts of those that fired. The attribute `clock` is the one by
+    which Play ages: its `advance` moves it. `console` does what people do in the Play Console,
+    `lifecycle` scripts reviews, `vitals` what the Reporting API measures. `provider` is the name of
+    a workload identity provider; any other name of this form is accepted, too.
     """
 
     def __init__(
@@ -85,10 +85,9 @@ class Emulator:
 
     @property
     def url(self) -> str:
-        """The root URL, `http://127.0.0.1:PORT` unless it was set: what `api-endpoint` is set to.
+        """The root URL for `api-endpoint`: `http://127.0.0.1:PORT`, unless another one was set.
 
-        Whoever puts a proxy in front sets it to the proxy's, so that the URLs in responses lead
-        there.
+        If a proxy is in front, set it to the proxy's URL, so that the URLs in responses lead there.
         """
         return self._server.url
 
@@ -103,35 +102,33 @@ class Emulator:
 
     @property
     def key(self) -> dict[str, str]:
-        """A service-account key, as its JSON file would hold it, whose `token_uri` is this
-        emulator's.
-        """
+        """The contents of a service-account key file whose `token_uri` is this emulator's."""
         return self.authority.service_account_key(self.url)
 
     @property
     def requests(self) -> list[LoggedRequest]:
-        """The API requests so far, without logins and without what was sent to the emulator's own
+        """The API requests so far, without logins and without requests to the emulator's own
         paths.
         """
         return self._traffic.logged()
 
     @property
     def oidc_url(self) -> str:
-        """What GitHub's runner gives as ACTIONS_ID_TOKEN_REQUEST_URL."""
+        """The URL that GitHub's runner passes as ACTIONS_ID_TOKEN_REQUEST_URL."""
         return f"{self.url}/oidc/token?api-version=2.0"
 
     @property
     def oidc_request_token(self) -> str:
-        """What GitHub's runner gives as ACTIONS_ID_TOKEN_REQUEST_TOKEN."""
+        """The token that GitHub's runner passes as ACTIONS_ID_TOKEN_REQUEST_TOKEN."""
         return self.authority.request_token
 
     def id_token(self, audience: str = f"https://iam.googleapis.com/{PROVIDER}") -> str:
-        """An identity token as GitLab puts it into a job's variable."""
+        """Return an identity token, as GitLab puts one into a job's variable."""
         return self._backend.logins.identity_token(audience)
 
     def token(self, *scopes: str, user: str = "") -> str:
-        """A bearer token with these scopes (short names of Google's), without the way over the
-        token endpoint.
+        """Return an access token with these scopes, without a request to the token endpoint. A
+        scope may be the last part of Google's URL; `user` is the user for whom the token acts.
         """
         full = tuple(
             one if "://" in one else f"https://www.googleapis.com/auth/{one}"
@@ -140,28 +137,29 @@ class Emulator:
         return self.authority.issue(SERVICE_ACCOUNT, full, subject=user)
 
     def add_fault(self, on: str, do: str, **options: Json) -> None:
-        """Queues one more fault. Raises `ValueError` for a name that does not exist."""
+        """Queue one more fault. Raises `ValueError` for an unknown name."""
         self.faults.add([{"on": on, "do": do, **options}])
 
     def state(self) -> dict[str, Json]:
-        """What `GET /__emulator/state` would answer."""
+        """Return what `GET /__emulator/state` would answer."""
         return describe(self._backend, self.faults, self._traffic)
 
     def start(self) -> Self:
-        """Begins to serve; the socket listens from the constructor on, so no request is lost."""
+        """Start to serve. The socket has listened since the constructor, so that no request is
+        lost.
+        """
         self._thread.start()
         return self
 
     def serve_google_hosts(self, folder: Path, port: int = 0) -> dict[str, str]:
-        """From now on answers for Google's own hosts as well, over TLS, behind a proxy on
-        127.0.0.1.
+        """Also answer for Google's own hosts from now on, over TLS, behind a proxy on 127.0.0.1.
 
-        What a client needs is written into `folder`; the variables that lead it here are returned.
-        `port` is the proxy's; 0 takes a free one. Raises `OSError` and `ValueError` as
-        `write_environment` does.
+        Writes the files that a client needs into `folder`, and returns the variables that lead a
+        client here. `port` is the proxy's; 0 takes a free one. Raises `OSError` and `ValueError` as
+        `write_environment` does, and `ImportError` if cryptography is too old.
         """
-        # Late, since what writes a truststore for Java is missing in older versions of
-        # cryptography.
+        # Imported only here, since older versions of cryptography can't write a truststore for
+        # Java.
         from google_emulator.google_hosts import (
             HttpsProxy,
             make_certificates,
@@ -179,9 +177,7 @@ class Emulator:
         return environment
 
     def stop(self) -> None:
-        """Ends at once: waits in faults are cut short, connections broken, a temporary root
-        removed.
-        """
+        """Stop at once: cut waits in faults short, break connections, remove a temporary root."""
         self._server.stop()
         self._thread.join()
         self._cleanup.close()

@@ -1,11 +1,10 @@
-"""Faults that were asked for: every way to misbehave, when each is due, and the receipts of those
-that fired.
+"""Faults on request: every way to misbehave, when each is due, and the receipts of those that
+fired.
 
-A fault acts before the request is carried out (and may wait inside its body for a number of bytes),
-or on the response. One that finds nothing to break in a request does not fire and waits for the
-next. A fault waits in the queue until a request comes that bears all the names in its `on`. `nth`
-counts such requests from the moment the fault was queued; of several that are due the oldest fires,
-at most one for each request.
+A fault acts before the request is carried out (perhaps after a number of bytes of its body), or on
+the response. One that finds nothing to break in a request does not fire, and stays in the queue. A
+fault applies to requests that have all the names in its `on`; `nth` counts these from the moment
+when the fault was queued. If several are due, only the oldest fires.
 """
 
 from __future__ import annotations
@@ -67,10 +66,10 @@ Act: TypeAlias = Callable[["FaultContext"], None]
 
 @dataclass(frozen=True)
 class FaultKind:
-    """One kind of fault; `options` are its names with their defaults.
+    """One kind of fault. `options` are the names of its options with their defaults.
 
-    `act` is called before the request is carried out or after it, as `when` says; it may raise
-    `Interrupted`.
+    `when` says whether `act` is called before the request is carried out or after it; `act` may
+    raise `Interrupted`.
     """
 
     name: str
@@ -84,16 +83,17 @@ KINDS: dict[str, FaultKind] = {}
 
 
 def _before(name: str, meaning: str, /, **options: Json) -> Callable[[Act], Act]:
-    """Makes a function a kind of fault that acts before the request is carried out."""
+    """Register a kind of fault that acts before the request is carried out."""
     return lambda act: (
         KINDS.setdefault(name, FaultKind(name, meaning, options, "before", act)).act
     )
 
 
 def _at(name: str, meaning: str, /, **options: Json) -> Callable[[Act], Act]:
-    """Makes a function a kind of fault that acts at its `after`.
+    """Register a kind of fault with an option `after`, which says when it acts.
 
-    That is before the body (0), after so many bytes of it, or at its end at the latest (`"end"`).
+    0 means before the body, a number after so many bytes of the body or at its end at the latest,
+    and `"end"` at its end.
     """
 
     def register(act: Act) -> Act:
@@ -118,15 +118,15 @@ def _at(name: str, meaning: str, /, **options: Json) -> Callable[[Act], Act]:
 
 
 def _after(name: str, meaning: str, /, **options: Json) -> Callable[[Act], Act]:
-    """Makes a function a kind of fault that acts on the response."""
+    """Register a kind of fault that acts on the response."""
     return lambda act: (
         KINDS.setdefault(name, FaultKind(name, meaning, options, "after", act)).act
     )
 
 
 def _falsified(value: Json, keys: frozenset[str], *, named: bool = False) -> Json:
-    """The same value with another in place of each that has one of these keys (`named`: that it has
-    itself).
+    """Return a copy in which every value under one of these keys is a different one. `named` says
+    that the value itself is under such a key.
     """
     if isinstance(value, dict):
         return {
@@ -146,12 +146,12 @@ def _falsified(value: Json, keys: frozenset[str], *, named: bool = False) -> Jso
 
 @dataclass
 class FaultContext:
-    """A fault that is due for a request, and what each kind of fault does; it has fired once `fire`
-    was called.
+    """A fault that is due for a request, and a method for each kind of fault. The fault has fired
+    once `fire` was called.
 
-    `fire` writes the receipt, with what is to be known besides; `sleep` waits so many seconds, at
-    most until the emulator stops. `response` is the true response, for faults that act on it; they
-    change it, or put another in its place.
+    `fire` writes the receipt, with more details as keywords; `sleep` waits so many seconds, or
+    until the emulator stops. `response` is the true response; faults that act on it change or
+    replace it.
     """
 
     request: Request
@@ -172,7 +172,9 @@ class FaultContext:
         return self.response.status in (200, 201) and bool(self.response.body)
 
     def error(self) -> Response:
-        """Google's error body, or the text that was asked for; the fault has `ERROR_OPTIONS`."""
+        """Return Google's error response, or one with the `body` of the fault. The fault has
+        `ERROR_OPTIONS`.
+        """
         options = self.options
         response = ApiError(
             options["status"], options["message"], options["reason"]
@@ -335,7 +337,9 @@ class FaultContext:
             self.response.body = body[:at] + bytes([body[at] ^ 1]) + body[at + 1 :]
 
     def _tell_range(self, value: str) -> None:
-        """Sets (or, empty, drops) the Range of a 308; any other response stays as it is."""
+        """Replace the Range of a 308, or remove it if `value` is empty. Any other response stays as
+        it is.
+        """
         if self.response.status != 308:
             return
         self.fire(range_told=value, range_true=self.response.header("Range"))
@@ -417,7 +421,7 @@ class FaultContext:
 
     @_before(
         "redirect",
-        "answers with a redirect to `location` (its path is kept when it has none) without "
+        "answers with a redirect to `location` (if it has no path, the request's is used) without "
         "carrying the request out",
         status=307,
         location="https://upload.example.net",
@@ -473,7 +477,7 @@ class FaultContext:
 
     @_after(
         "html",
-        "replaces the body of an answer by a proxy's page, with `status`",
+        "replaces an answer with a proxy's page, with `status`",
         status=200,
     )
     def _html(self) -> None:
@@ -490,7 +494,7 @@ class FaultContext:
 
     @_after(
         "replace-body",
-        "replaces the body of an answer by this text; `refusals`: that of an error as well",
+        "replaces the body of an answer with this text; `refusals`: that of an error as well",
         body="[]",
         refusals=True,
     )
@@ -534,8 +538,8 @@ class FaultContext:
 
 @dataclass
 class Fault:
-    """One fault in the queue. `left` is how often it will still fire, `seen` how many requests it
-    has matched.
+    """One fault in the queue. `left` is how often it will still fire, `seen` how many requests
+    matched so far.
     """
 
     on: str
@@ -546,15 +550,15 @@ class Fault:
     seen: int = 0
 
     def spec(self) -> dict[str, Json]:
-        """The fault as it was asked for."""
+        """Return the fault as it was queued."""
         return {"on": self.on, "do": self.do, **self.options}
 
 
 class FaultInjector:
-    """The faults that wait, what lets them act, and the receipts of those that fired; safe to use
+    """The queue of faults, what lets them act, and the receipts of those that fired. It can be used
     from several threads.
 
-    `sleep` waits so many seconds, at most until the emulator stops.
+    `sleep` waits so many seconds, or until the emulator stops.
     """
 
     def __init__(self, backend: Backend, sleep: Callable[[float], None]) -> None:
@@ -566,29 +570,27 @@ class FaultInjector:
         self._operations = all_operations(backend.method_ids)
 
     def add(self, specs: Sequence[Mapping[str, Json]]) -> None:
-        """Queues more faults, all or none. Raises `ValueError` for a name or an option that does
-        not exist.
-        """
+        """Queue faults, all or none. Raises `ValueError` for an unknown name or option."""
         faults = [_parse_fault(spec, self._operations) for spec in specs]
         with self._lock:
             self._queue.extend(faults)
 
     def clear(self) -> None:
-        """Forgets every fault and every receipt."""
+        """Remove every fault and every receipt."""
         with self._lock:
             self._queue.clear()
             self.receipts.clear()
 
     def waiting(self) -> list[dict[str, Json]]:
-        """The faults that have not fired yet."""
+        """Return the faults that will still fire."""
         with self._lock:
             return [fault.spec() for fault in self._queue if fault.left > 0]
 
     def respond(
         self, request: Request, handle: Callable[[Request], Response]
     ) -> Response:
-        """The response of `handle`, or what a fault makes of it. Raises `Interrupted` when a fault
-        ends the request.
+        """Return the response of `handle`, or what a fault makes of it. Raises `Interrupted` if a
+        fault ends the request.
         """
         taken = self._take(request.operations)
         if taken is None:
@@ -627,8 +629,8 @@ class FaultInjector:
                     fault.left += 1
 
     def _take(self, operations: frozenset[str]) -> tuple[Fault, int] | None:
-        """The fault that is due for a request with these names, and how many requests it has
-        matched with this one.
+        """Return the fault that is due for a request with these names, and how many requests it has
+        matched, this one included. Return None if no fault is due.
         """
         due: Fault | None = None
         with self._lock:
@@ -645,9 +647,7 @@ class FaultInjector:
 
 
 def _parse_fault(spec: Mapping[str, Json], operations: AbstractSet[str]) -> Fault:
-    """One fault as the queue takes it. Raises `ValueError` for a name or an option that does not
-    exist.
-    """
+    """Return a fault for the queue. Raises `ValueError` for an unknown name or option."""
     kind = KINDS.get(str(spec.get("do", "")))
     if kind is None:
         raise ValueError(
@@ -674,10 +674,10 @@ def _parse_fault(spec: Mapping[str, Json], operations: AbstractSet[str]) -> Faul
 
 
 def read_plan(text: str) -> tuple[list[Json], dict[str, Json]]:
-    """Faults and configuration from JSON, or from the file of that name: a list, or `{"faults": [],
-    "config": {}}`.
+    """Return the faults and the configuration of a JSON text, or of the file of that name: a list,
+    or `{"faults": [], "config": {}}`.
 
-    Raises `ValueError` for JSON that is neither, `OSError` for a file that can't be read.
+    Raises `ValueError` for JSON that is neither, `OSError` if the file can't be read.
     """
     if not text.lstrip().startswith(("[", "{")):
         text = Path(text).read_text(encoding="utf-8")

@@ -1,10 +1,10 @@
-"""Google's own hosts on loopback: a proxy that answers for each of them over TLS, and refuses every
+"""Google's own hosts on loopback: a proxy that answers for each of them over TLS and refuses every
 other host.
 
-A client that was given nothing but the proxy and a certificate, by variables that its HTTP library
-reads, speaks to `www.googleapis.com` as ever. Only CONNECT is taken (RFC 9110, section 9.3.6), and
-nothing is ever passed on: there is no way through it to anywhere. The certificate is signed by an
-authority that is made for it and whose key nobody keeps.
+The HTTP libraries of clients read variables that name the proxy and a certificate, so a client that
+talks to `www.googleapis.com` needs no change. The proxy accepts only CONNECT (RFC 9110, section
+9.3.6) and never forwards anything. The certificate is signed by an authority that is made for it,
+whose key is not kept.
 """
 
 from __future__ import annotations
@@ -54,7 +54,9 @@ _SKEW = timedelta(hours=1)
 
 
 def make_certificates() -> tuple[x509.Certificate, ssl.SSLContext]:
-    """A new authority, and a server's context with a certificate for `HOSTS` and 127.0.0.1."""
+    """Return the certificate of a new authority, and a TLS context for a server with a certificate
+    for `HOSTS` and 127.0.0.1.
+    """
     authority_key, key = (
         ec.generate_private_key(ec.SECP256R1()),
         ec.generate_private_key(ec.SECP256R1()),
@@ -92,7 +94,7 @@ def make_certificates() -> tuple[x509.Certificate, ssl.SSLContext]:
     )
     secret = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    # mode 0600 by its contract; `ssl` wants one, for a moment
+    # `ssl` reads keys only from a file. This one has mode 0600 and exists only for a moment.
     with tempfile.NamedTemporaryFile() as file:
         file.write(secret + chain)
         file.flush()
@@ -106,8 +108,8 @@ def _builder(
     key: ec.EllipticCurvePublicKey,
     issuer_key: ec.EllipticCurvePublicKey,
 ) -> x509.CertificateBuilder:
-    """What both certificates have: names, keys, a number, a life that began a while ago for clocks
-    that are late.
+    """Return a builder with what both certificates have: names, keys, a serial number and a
+    validity, which began an hour ago for clients whose clock is slow.
     """
     now = datetime.now(timezone.utc)
     return (
@@ -141,8 +143,8 @@ def _usage(*, signs: bool) -> x509.KeyUsage:
     )
 
 
-# Which variable is whose: OpenSSL (Ruby, Python's ssl) and Go; requests; Node; httplib2 (Google's
-# Python client); curl.
+# The readers of these variables, in this order: OpenSSL (Ruby, Python's ssl) and Go; requests;
+# Node; httplib2 (Google's Python client); curl.
 TRUST = (
     "SSL_CERT_FILE",
     "REQUESTS_CA_BUNDLE",
@@ -150,8 +152,8 @@ TRUST = (
     "HTTPLIB2_CA_CERTS",
     "CURL_CA_BUNDLE",
 )
-# Ruby's HTTP libraries ask for the proxy of http whatever the scheme. What runs on loopback itself
-# is reached directly.
+# Ruby's HTTP libraries use HTTP_PROXY for every scheme. Servers on loopback are reached directly,
+# by NO_PROXY.
 PROXIES = ("HTTPS_PROXY", "HTTP_PROXY")
 LINES = (
     (*PROXIES, "NO_PROXY"),
@@ -164,11 +166,11 @@ LINES = (
 def write_environment(
     folder: Path, port: int, authority: x509.Certificate, key: Mapping[str, str]
 ) -> dict[str, str]:
-    """Writes the files of a client into `folder`; the variables that name them, which `env` there
-    holds line by line.
+    """Write the files that a client needs into `folder`, and return the variables that name them.
+    The file `env` there has the same variables, one a line.
 
-    `port` is the proxy's. Raises `OSError` when a file can't be written, `ValueError` for a folder
-    whose path can't be written into variables that separate by blanks.
+    `port` is the proxy's. Raises `OSError` if a file can't be written, `ValueError` if the path of
+    the folder has blanks or special characters, which some of the variables can't hold.
     """
     folder = folder.resolve()
     if not re.fullmatch(r"[\w/.@:+-]+", str(folder)):
@@ -212,8 +214,8 @@ def write_environment(
 
 
 def shell_lines(environment: Mapping[str, str]) -> str:
-    """The variables as four lines for a shell: the proxy, whom to trust, the same for Java, the
-    key.
+    """Return the variables as four lines for a shell: the proxies, the certificate, Java's options
+    and the key.
     """
     return "".join(
         "export " + " ".join(f"{name}={environment[name]}" for name in names) + "\n"
@@ -221,7 +223,7 @@ def shell_lines(environment: Mapping[str, str]) -> str:
     )
 
 
-# seconds in which a client has said which host it wants, and has shaken hands
+# seconds that each read and write may take until the TLS handshake is done
 PATIENCE = 30.0
 _GOOGLE = re.compile(
     r"((?:[\w-]+\.)*googleapis\.com|accounts\.google\.com|(?:[\w-]+\.)+googleusercontent\.com):443"
@@ -229,8 +231,8 @@ _GOOGLE = re.compile(
 
 
 class HttpsProxy(Server):
-    """The proxy's listening socket on loopback; `respond` is set before it is started, as with
-    every `Server`.
+    """The proxy's listening socket on loopback. As with every `Server`, `respond` is set before the
+    start.
     """
 
     def __init__(
@@ -241,14 +243,16 @@ class HttpsProxy(Server):
 
 
 class GoogleConnection(Connection):
-    """One connection to one of Google's hosts; a client that does not trust the certificate is no
-    error here.
+    """One connection to one of Google's hosts. A client that does not trust the certificate is not
+    an error here.
     """
 
     server: HttpsProxy
 
     def handle(self) -> None:
-        """Takes CONNECT and the handshake, then serves requests as on any other connection."""
+        """Accept CONNECT and do the TLS handshake, then serve requests as on any other
+        connection.
+        """
         with contextlib.suppress(OSError, http.client.HTTPException):
             self.connection.settimeout(PATIENCE)
             if not (host := self._connect()):
@@ -262,13 +266,13 @@ class GoogleConnection(Connection):
             super().handle()
 
     def finish(self) -> None:
-        """Closes the encrypted socket, which is not the one that the server opened."""
+        """Close the encrypted socket, which is not the one that the server opened."""
         super().finish()
         self.connection.close()
 
     def _connect(self) -> str:
-        """The host that a client asked for, after it was told that it may go on; empty when it may
-        not.
+        """Answer CONNECT and return the host that the client asked for; empty if the host was
+        refused.
         """
         line = self.rfile.readline(LINE_LIMIT).decode("latin-1").split()
         http.client.parse_headers(self.rfile)

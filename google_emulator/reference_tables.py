@@ -1,6 +1,4 @@
-"""What can be asked of the emulator, made from the code: `python -m google_emulator
---reference`.
-"""
+"""The reference of the emulator, made from the code: `python -m google_emulator --reference`."""
 
 from __future__ import annotations
 
@@ -20,7 +18,7 @@ from google_emulator.services.vitals import AppVitals
 
 
 def text() -> str:
-    """Every table, each below its title."""
+    """Return all tables, each below its title."""
     # nothing is stored, so the folder is never made
     backend = Backend(Config(), Path("unused"), time.time)
     calls = (
@@ -93,8 +91,8 @@ def _keys(
 
 
 def _operation(act: Callable[..., object]) -> tuple[str, str]:
-    """The first line of what an operation does, and what it takes beside the app, which all of them
-    do.
+    """Return what a console operation does (the first paragraph of its docstring), and its
+    parameters without the app, which all of them have.
     """
     taken = [
         one

@@ -1,8 +1,8 @@
-"""From a request to its response: which operation it is, whether a fault is due, who asks, and what
-is done.
+"""From a request to its response: which operation it is, whether a fault is due, who sent it, and
+what is done.
 
 The order is that of a real front end: faults stand for the network and the load balancer, so they
-come before the token is looked at; then authentication, then the service's own rules.
+come before the check of the token; then come authentication and the service's own rules.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ Carry: TypeAlias = Callable[[Request], Response]
 
 
 class Router:
-    """Answers requests, whatever they are; where several operations match, the first of the backend
-    is meant.
+    """The way from any request to its response. If several operations match, the first of the
+    backend counts.
     """
 
     def __init__(
@@ -52,10 +52,9 @@ class Router:
         self._goog_upload = GoogUploadDialect(backend.uploads, backend.config)
 
     def respond(self, request: Request) -> Response:
-        """The response to one request.
+        """Return the response to one request.
 
-        Raises `Interrupted` when a fault ends it otherwise, `Disconnected` when the client goes
-        away.
+        Raises `Interrupted` if a fault ends the request, `Disconnected` if the client goes away.
         """
         if request.path.startswith(ADMIN_PATH):
             return _respond(self._admin.respond, request)
@@ -68,7 +67,7 @@ class Router:
                 response.status == 308
                 and request.header("X-GUploader-No-308").lower() == "yes"
             ):
-                # For clients whose HTTP library would follow a 308; Google's Go client asks so.
+                # For clients whose HTTP library would follow a 308, such as Google's Go client.
                 response.status = 200
                 response.set_header("X-Http-Status-Code-Override", "308")
             return response
@@ -82,7 +81,7 @@ class Router:
         return response
 
     def _resolve(self, request: Request) -> Carry:
-        # Google's Java client has no PATCH, nor a GET with a long query
+        # Google's Java client sends PATCH, and GET with a long query, as POST.
         if request.method == "POST":
             request.method = request.header("X-HTTP-Method-Override").upper() or "POST"
         path = request.path
@@ -122,8 +121,8 @@ class Router:
         return lambda request: self._upload(request, method, goog=goog)
 
     def _find_upload(self, request: Request, path: str) -> UploadMethod | None:
-        """The upload method of a path; requests to an open session come with HTTP methods of their
-        own.
+        """Return the upload method of a path; None if there is none for the HTTP method. Requests
+        to an open session may have any HTTP method.
         """
         for method in self._backend.upload_methods:
             if (params := match_path(method.template, path)) is not None:
@@ -151,7 +150,9 @@ class Router:
             )
 
     def _check_enabled(self, method_id: str) -> None:
-        """Refuse (403) a method of an API that is not enabled in the account's project."""
+        """Raise `ApiError` 403 for a method of an API that is not enabled in the account's
+        project.
+        """
         host = f"{method_id.partition('.')[0]}.googleapis.com"
         if host in self._backend.config.disabled_apis:
             raise api_disabled(host)
@@ -159,15 +160,15 @@ class Router:
     def _upload(
         self, request: Request, method: UploadMethod, *, goog: bool
     ) -> Response:
-        # As Cloud Storage's documents say, a session's URI is a credential: with it nobody needs a
-        # token.
+        # As Cloud Storage's documents say, the URI of a session is a credential, so a request to it
+        # needs no token.
         if "upload_id" not in request.query or request.header("Authorization"):
             self._backend.authority.authorize(request, method.scopes)
             self._check_enabled(method.id)
         if goog:
             return self._goog_upload.upload(request, method)
         if not method.upload_type:
-            raise ApiError(400, "This method is spoken to with X-Goog-Upload headers.")
+            raise ApiError(400, "This method requires X-Goog-Upload headers.")
         return self._content_range.upload(request, method)
 
 

@@ -1,9 +1,9 @@
 """HTTP/1.1 over real sockets: one thread for each connection, connections kept open, bodies never
 read ahead.
 
-When a response is given while the body is still on its way, it is sent at once and the rest is read
-and thrown away, as Google's front ends do, so that a client that reads it can stop and one that
-does not is not reset.
+A response that is given while the body is still arriving is sent at once, and the rest of the body
+is read and thrown away, as by Google's front ends. So a client that reads the response can stop,
+and one that does not is not reset.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ from google_emulator.http.wire import (
 )
 from google_emulator.traffic import Traffic
 
-# seconds without a byte after which a client that was answered early has stopped sending
+# seconds without a byte after which a client that was answered early counts as having stopped
 LINGER = 5.0
-# in what a client has stored, and gets back in a header
+# A stored value can be returned in a header, where a line break would begin another header.
 _LINE_BREAK = re.compile("[\r\n\0]+")
 
 
 class Server(socketserver.ThreadingTCPServer):
-    """The listening socket on loopback, and the connections that are open.
+    """The listening socket on loopback, and the open connections.
 
-    `url` is the root that clients are given. `respond` answers a request, or raises `Interrupted`
-    or `Disconnected`; it is set before the server is started.
+    `url` is the root URL for clients. `respond` returns the response to a request, or raises
+    `Interrupted` or `Disconnected`; it is set before the server is started.
     """
 
     allow_reuse_address = True
@@ -76,7 +76,7 @@ class Server(socketserver.ThreadingTCPServer):
 
     @property
     def port(self) -> int:
-        """The port that the system gave."""
+        """The port, which the system chose if it was given as 0."""
         return int(self.server_address[1])
 
     @property
@@ -86,9 +86,7 @@ class Server(socketserver.ThreadingTCPServer):
 
     @contextlib.contextmanager
     def opened(self, connection: socket.socket) -> Iterator[None]:
-        """Remembers a connection for as long as it is served, so that the end of the server ends
-        it.
-        """
+        """Register a connection while it is served, so that `stop` can break it."""
         self.traffic.connected()
         with self._lock:
             self._open.add(connection)
@@ -99,19 +97,19 @@ class Server(socketserver.ThreadingTCPServer):
                 self._open.discard(connection)
 
     def sleep(self, seconds: float) -> None:
-        """Waits, but no longer than the server runs."""
+        """Wait so many seconds, or until the server stops."""
         self._stopping.wait(seconds)
 
     def pace(self, count: int) -> None:
-        """Waits as long as so many bytes take at the configured rate."""
+        """Wait as long as `count` bytes take at the configured rate."""
         if self._config.read_rate > 0:
             self.sleep(count / self._config.read_rate)
 
     def stop(self) -> None:
-        """Stops listening and breaks every connection, without waiting for what is under way."""
+        """Stop listening and break every connection, without waiting for requests in progress."""
         self._stopping.set()
-        # Wakes the loop that accepts connections, which else would sleep to the end of its poll.
-        # (Not every system can: that of macOS answers with an error, and the poll ends.)
+        # Wake the loop that accepts connections, which would otherwise sleep until its poll ends.
+        # On macOS this is an error, and the loop wakes at the end of its poll.
         with contextlib.suppress(OSError):
             self.socket.shutdown(socket.SHUT_RDWR)
         self.shutdown()
@@ -124,9 +122,9 @@ class Server(socketserver.ThreadingTCPServer):
 
 
 class Connection(socketserver.StreamRequestHandler):
-    """One connection: requests one after the other until either side has had enough.
+    """One connection: requests one after the other, until either side closes it.
 
-    `root` is the root URL by which the client came, empty for the server's own.
+    `root` is the root URL under which the client reached it, empty for the server's own.
     """
 
     rbufsize = BLOCK
@@ -135,7 +133,7 @@ class Connection(socketserver.StreamRequestHandler):
     server: Server
 
     def handle(self) -> None:
-        """Serves the connection; a client that breaks it is no error here."""
+        """Serve the connection. A client that breaks it is not an error here."""
         with (
             self.server.opened(self.connection),
             contextlib.suppress(OSError, Disconnected),
@@ -144,7 +142,7 @@ class Connection(socketserver.StreamRequestHandler):
                 pass
 
     def _serve_one(self) -> bool:
-        """One request and its response; whether the connection stays open."""
+        """Serve one request. Return whether the connection stays open."""
         try:
             head = read_head(cast("BufferedReader", self.rfile))
             if head is None:
@@ -183,21 +181,21 @@ class Connection(socketserver.StreamRequestHandler):
         return self._reply(request, response, keep_open=head.keeps_open)
 
     def _respond(self, request: Request) -> Response:
-        """The response to a request, whatever happens: a defect of the emulator is told, here and
-        to the client.
+        """Return the response to a request. A defect of the emulator is printed to stderr, and the
+        client gets a 500.
         """
         try:
             return self.server.respond(request)
         except (Interrupted, Disconnected):
             raise
         except Exception:  # noqa: BLE001 - whatever it is, the client gets an answer
-            # In a server that stops what was uploaded may be gone already.
+            # While the server stops, the uploaded files may be gone already.
             if not self.server.is_stopping:
                 traceback.print_exc(file=sys.stderr)
             return ApiError(500, "Internal error encountered.").response()
 
     def _refuse(self, error: ApiError) -> bool:
-        """The answer to what can't be read on: nobody knows where the next request would begin."""
+        """Send an error and end the connection: nobody knows where the next request would begin."""
         self._send(error.response(), close=True)
         self._linger()
         return False
@@ -211,7 +209,7 @@ class Connection(socketserver.StreamRequestHandler):
             try:
                 body.drain()
             except (ApiError, Disconnected):
-                early = True  # where a next request would begin can't be known
+                early = True  # nobody knows where the next request would begin
         goes_on = keep_open and not early
         self._send(response, close=not goes_on, with_body=request.method != "HEAD")
         if not goes_on:
@@ -219,8 +217,8 @@ class Connection(socketserver.StreamRequestHandler):
         return goes_on
 
     def _linger(self) -> None:
-        """Reads what a client goes on sending behind a response, until it stops: closed before, it
-        might be lost.
+        """Read what a client continues to send after a response, until it stops. If the connection
+        were closed before, the response could be lost.
         """
         with contextlib.suppress(OSError):
             self.connection.shutdown(socket.SHUT_WR)
@@ -229,7 +227,9 @@ class Connection(socketserver.StreamRequestHandler):
                 self.server.traffic.discarded(len(data))
 
     def _body(self, headers: Message) -> Body:
-        """The body behind a head; one that is compressed on its way is of unknown length."""
+        """Return the body behind a head. The length of one that is compressed on the way is
+        unknown.
+        """
         source, length = framed(cast("BufferedReader", self.rfile), headers)
         if headers.get("Expect", "").lower() == "100-continue":
             source = self._continuing(source)
@@ -237,12 +237,12 @@ class Connection(socketserver.StreamRequestHandler):
             length != 0
             and headers.get("Content-Encoding", "").strip().lower() == "gzip"
         ):
-            del headers["Content-Encoding"]  # from here on there is nothing compressed
+            del headers["Content-Encoding"]  # the source below is decompressed
             source, length = decompressed(source), None
         return Body(source, length, self.server.pace)
 
     def _continuing(self, source: Source) -> Source:
-        """Says `100 Continue` when the body is first wanted, and not before."""
+        """Return a source that sends `100 Continue` when the body is first read, not before."""
         told = False
 
         def fill(view: memoryview) -> int:

@@ -1,6 +1,6 @@
 """What has passed through the emulator: counters, and the API requests as they were sent.
 
-The latter are what a test holds against Google's discovery documents.
+A test compares the requests with Google's discovery documents.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ _LOGINS = {"oauth.token", "oidc.token", "sts.token"}  # their requests carry cre
 
 @dataclass(frozen=True)
 class LoggedRequest:
-    """A request without its headers. `query` is undecoded; `body` is that of a plain call or a
-    session's metadata.
+    """A request without its headers.
 
-    `body` is None where it was media, or not read because a fault came before.
+    `query` is undecoded. `body` is that of a plain call, or the metadata of a session; None if it
+    was media, or was not read because of a fault.
     """
 
     method: str
@@ -32,9 +32,10 @@ class LoggedRequest:
 
 
 class Traffic:
-    """Counters and the log, safe to use from several threads.
+    """Counters and the log, which can be used from several threads.
 
-    `requests` are counted by each of their names; `bytes_discarded` came behind early responses.
+    `requests` counts a request under each of its names; `bytes_discarded` counts bytes that came
+    after an early response.
     """
 
     def __init__(self) -> None:
@@ -47,18 +48,18 @@ class Traffic:
         self._lock = threading.Lock()
 
     def connected(self) -> None:
-        """Counts one connection."""
+        """Count a connection."""
         with self._lock:
             self.connections += 1
 
     def discarded(self, count: int) -> None:
-        """Counts bytes that a client sent behind an early response."""
+        """Count bytes that a client sent after an early response."""
         with self._lock:
             self.bytes_discarded += count
 
     def finished(self, request: Request) -> None:
-        """Counts a request under each of its names and the bytes of its body; logs it unless it is
-        a login.
+        """Count a request under each of its names, and the bytes of its body. Log it unless it is a
+        login.
         """
         plain = "api" in request.operations or "resumable.start" in request.operations
         body = request.payload if plain and request.body.ended else None
@@ -78,6 +79,6 @@ class Traffic:
                 self._logged_bytes -= len(self._log.popleft().body or b"")
 
     def logged(self) -> list[LoggedRequest]:
-        """The API requests in the order in which they were answered."""
+        """Return the API requests in the order in which they were finished."""
         with self._lock:
             return list(self._log)

@@ -1,3 +1,3 @@
-"""Logins: the token endpoint, the ways in without a key, and the check of every API request's
-token.
+"""Logins: the token endpoint, the keyless login, and the check of the token of every API
+request.
 """

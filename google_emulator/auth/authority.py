@@ -1,5 +1,5 @@
 """Who may do what: the service account's key, signed tokens (JWT), access tokens, and their
-check.
+checks.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ KEY_SIZE = 2048  # bits, as in the keys that Google makes
 
 
 class InvalidJwt(ValueError):
-    """A token is malformed, or its signature is not the key's; the text is what a server would
-    say.
+    """A token is malformed, or its signature is not the key's. The text is what a server would
+    answer.
     """
 
 
 class SigningKey:
-    """The service account's RSA key pair, and JSON Web Tokens (RFC 7515, RFC 7519) signed with it
-    by RS256.
+    """The service account's RSA key pair, which signs JSON Web Tokens (RFC 7515, RFC 7519) with
+    RS256.
 
     `id` is 40 hexadecimal digits derived from the public key, so that equal keys have equal ids.
-    `size` is that of the keys that are made from now on, in bits. Each login checks the primes of
-    its key, which takes 40 ms for 2048 bits and 8 for 1024: where there are thousands of logins,
-    smaller keys will do.
+    `size` is the size in bits of keys made from now on. Each login checks the primes of its key,
+    which takes 40 ms for 2048 bits and 8 ms for 1024, so tests with thousands of logins use smaller
+    keys.
     """
 
     size: ClassVar[int] = KEY_SIZE
@@ -61,13 +61,15 @@ class SigningKey:
         self.id = hashlib.sha256(public).hexdigest()[:40]
 
     def private_pem(self) -> str:
-        """The private key as PEM in PKCS#8 (RFC 5208), the form found in service-account keys."""
+        """Return the private key as PEM in PKCS#8 (RFC 5208), the form found in service-account
+        keys.
+        """
         return self._private.private_bytes(
             Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()
         ).decode()
 
     def sign_jwt(self, claims: Mapping[str, Json]) -> str:
-        """A signed token with these claims."""
+        """Return a signed token with these claims."""
         header = {"alg": "RS256", "typ": "JWT", "kid": self.id}
         text = ".".join(
             _encode(json.dumps(part).encode()) for part in (header, dict(claims))
@@ -78,7 +80,9 @@ class SigningKey:
         return f"{text}.{_encode(signature)}"
 
     def verify_jwt(self, token: str) -> dict[str, Json]:
-        """The claims of a token, once its signature has been verified. Raises `InvalidJwt`."""
+        """Return the claims of a token, once its signature has been verified. Raises
+        `InvalidJwt`.
+        """
         parts = token.split(".")
         if len(parts) != 3:
             raise InvalidJwt("Invalid JWT: a token has three parts.")
@@ -124,18 +128,18 @@ def _object(text: str) -> dict[str, Json]:
 
 @cache
 def process_key() -> SigningKey:
-    """The key pair of this process, shared by all its emulators; making one takes some 30 ms, so it
-    is made once.
+    """Return the key pair of this process, which all its emulators share, since making one takes
+    some 30 ms.
     """
     return SigningKey()
 
 
 @dataclass
 class AccessToken:
-    """An access token that was given out.
+    """An access token that was issued.
 
-    `subject` is the user acted for, `expires` in seconds since the epoch; `federated` tokens only
-    impersonate.
+    `subject` is the user for whom it acts, if any; `expires` is in seconds since the epoch. A
+    `federated` token can only impersonate the service account.
     """
 
     email: str
@@ -146,8 +150,8 @@ class AccessToken:
 
 
 class Authority:
-    """The key of the one service account, the secrets of the other logins, and the tokens in
-    circulation.
+    """The key of the one service account, the secrets of the other logins, and the tokens that were
+    issued.
     """
 
     def __init__(self, config: Config, clock: Callable[[], float]) -> None:
@@ -164,7 +168,9 @@ class Authority:
         return process_key()
 
     def service_account_key(self, server_url: str) -> dict[str, str]:
-        """The service-account key file whose `token_uri` points at this server."""
+        """Return the contents of the service-account key file; its `token_uri` points to this
+        server.
+        """
         return {
             "type": "service_account",
             "project_id": PROJECT,
@@ -186,8 +192,8 @@ class Authority:
         federated: bool = False,
         lifetime: float = 0,
     ) -> str:
-        """A new bearer token. `lifetime` is in seconds; the longest that is allowed unless
-        given.
+        """Issue an access token and return it. `lifetime` is in seconds; 0 means the longest that
+        is allowed.
         """
         text = "ya29." + secrets.token_urlsafe(96)
         expires = self.now() + (lifetime or self._config.token_lifetime)
@@ -195,7 +201,7 @@ class Authority:
         return text
 
     def expire(self, authorization: str) -> bool:
-        """Makes the token of this Authorization header expire; tells whether there was one."""
+        """Expire the token of an Authorization header. Return whether there was such a token."""
         token = self.tokens.get(bearer_token(authorization))
         if token is None:
             return False
@@ -203,16 +209,19 @@ class Authority:
         return True
 
     def authenticate(self, request: Request) -> AccessToken:
-        """The request's token, whatever it allows. Raises `ApiError` 401 without a valid one."""
+        """Return the request's token, whatever its scopes. Raises `ApiError` 401 if there is no
+        valid one.
+        """
         token = self.tokens.get(bearer_token(request.header("Authorization")))
         if token is None or token.expires <= self.now():
             raise unauthenticated()
         return token
 
     def authorize(self, request: Request, scopes: tuple[str, ...]) -> None:
-        """Sets the account of an API request.
+        """Check the token of an API request, and set the request's account and subject.
 
-        Raises `ApiError` 401 without a token for APIs, 403 when it lacks every one of `scopes`.
+        Raises `ApiError` 401 if there is no valid token for APIs, 403 if the token has none of
+        `scopes`. Empty `scopes` accept any token.
         """
         if self._config.anonymous and not request.header("Authorization"):
             request.account = SERVICE_ACCOUNT
@@ -226,6 +235,6 @@ class Authority:
 
 
 def bearer_token(authorization: str) -> str:
-    """The token of an Authorization header; empty when it has another scheme."""
+    """Return the token of an Authorization header; empty if the header has another scheme."""
     kind, _, token = authorization.partition(" ")
     return token.strip() if kind.lower() == "bearer" else ""

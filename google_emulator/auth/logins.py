@@ -1,9 +1,9 @@
-"""The ways to an access token: an assertion signed with the key, a refresh token, and logins
-without a key.
+"""The ways to an access token: an assertion signed with the key, a refresh token, and the keyless
+login.
 
-Without a key, a CI system's identity token is exchanged for a federated token, which impersonates
-the service account. References: RFC 6749, 7523 and 8693; docs.github.com, OpenID Connect;
-cloud.google.com/iam/docs/reference.
+In a keyless login, the CI system's identity token is exchanged for a federated token, which
+impersonates the service account. References: RFC 6749, 7523 and 8693; docs.github.com, OpenID
+Connect; cloud.google.com/iam/docs/reference.
 """
 
 from __future__ import annotations
@@ -36,8 +36,7 @@ from google_emulator.protocol.uploads import Service
 
 # google-auth names Google's own endpoint as the audience, whatever `token_uri` says.
 GOOGLE_AUDIENCE = "https://oauth2.googleapis.com/token"
-# Older libraries (signet, gtoken 7, oauth2client) know the endpoint by the name that it had in
-# their day.
+# Older libraries (signet, gtoken 7, oauth2client) use the names that the endpoint had in their day.
 OLDER_AUDIENCES = (
     "https://www.googleapis.com/oauth2/v4/token",
     "https://accounts.google.com/o/oauth2/token",
@@ -68,24 +67,25 @@ _PATH = "/v1/projects/-/serviceAccounts/{email}:"
 
 
 class OAuthError(ApiError):
-    """The token endpoint's own form of an error (RFC 6749, section 5.2)."""
+    """An error in the form of the token endpoint (RFC 6749, section 5.2)."""
 
     def __init__(self, error: str, description: str, status: int = 400) -> None:
         super().__init__(status, description)
         self.error = error
 
     def response(self) -> Response:
-        """The error as it is sent."""
+        """Return the error as it is sent."""
         return json_response(
             {"error": self.error, "error_description": self.message}, self.status
         )
 
 
 class Logins(Service):
-    """The token endpoint, and what a job without a key asks for, one after the other.
+    """The token endpoint, and the endpoints that a keyless login calls one after the other.
 
-    GitHub's endpoint gives identity tokens, the Security Token Service exchanges them, IAM
-    Credentials gives the service account's access tokens and signatures to whoever may act as it.
+    GitHub's endpoint issues identity tokens, the Security Token Service exchanges them, and IAM
+    Credentials gives access tokens and signatures of the service account to those who may
+    impersonate it.
     """
 
     def __init__(self, authority: Authority, config: Config) -> None:
@@ -172,7 +172,9 @@ class Logins(Service):
         return self._authority.issue(USER, scopes)
 
     def identity_token(self, audience: str) -> str:
-        """An identity token for one job, valid for as long as the configuration says."""
+        """Return an identity token for one job, valid for the `oidc_lifetime` of the
+        configuration.
+        """
         now = self._authority.now()
         claims = {
             "iss": ISSUER,
@@ -208,7 +210,9 @@ class Logins(Service):
         }
 
     def _claims(self, token: str, audience: str) -> dict[str, Json]:
-        """The claims of an identity token of the CI system, for this provider and still valid."""
+        """Return the claims of the CI system's identity token. Raises `OAuthError` if it is
+        invalid, expired or not for this audience.
+        """
         try:
             claims = self._authority.key.verify_jwt(token)
         except InvalidJwt as error:
@@ -257,7 +261,9 @@ class Logins(Service):
         )
 
     def _sign(self, request: Request) -> Json:
-        """Claims signed as the service account would, which the token endpoint then judges."""
+        """Return a JWT of the given claims, signed with the service account's key. The token
+        endpoint checks the claims later.
+        """
         self._check_caller(request)
         try:
             claims = json.loads(str(request.json().get("payload", "")))
@@ -269,7 +275,9 @@ class Logins(Service):
         return {"keyId": key.id, "signedJwt": key.sign_jwt(claims)}
 
     def _check_caller(self, request: Request) -> None:
-        """Only a federated login or a token for IAM may act as the account. Raises `ApiError`."""
+        """Raise `ApiError` unless the caller has a federated token or one for IAM, and names the
+        account.
+        """
         caller = self._authority.authenticate(request)
         if not caller.federated and not set(caller.scopes) & set(IAM_SCOPES):
             raise insufficient_scopes()
@@ -280,8 +288,8 @@ class Logins(Service):
 
 
 def _check_times(claims: Mapping[str, Json], now: float) -> None:
-    """Refuses an assertion that is not valid yet, no longer, or for more than an hour. Raises
-    `OAuthError`.
+    """Raise `OAuthError` for an assertion that is not valid yet, has expired, or is valid for more
+    than an hour.
     """
     issued, expires = claims.get("iat"), claims.get("exp")
     if not isinstance(issued, (int, float)) or not isinstance(expires, (int, float)):
@@ -296,7 +304,9 @@ def _check_times(claims: Mapping[str, Json], now: float) -> None:
 
 
 def read_form(request: Request) -> dict[str, str]:
-    """The request's body as a form, or as JSON (google-auth sends both). Raises `OAuthError`."""
+    """Return the fields of a body that is a form or JSON (google-auth sends both). Raises
+    `OAuthError` if JSON is no object.
+    """
     text = request.payload.decode("utf-8", "replace")
     if request.header("Content-Type").startswith("application/json"):
         try:

@@ -1,3 +1,3 @@
-"""HTTP as the emulator's other parts see it: a request, its body, the response, and the errors that
-replace one.
+"""HTTP as the other parts of the emulator see it: a request, its body, the response, and errors
+instead of one.
 """

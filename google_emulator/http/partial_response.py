@@ -1,5 +1,4 @@
-"""Parts of a resource: the fields that the parameter `fields` asks for, and ranges of the bytes of
-a file.
+"""Parts of a resource: the fields that the parameter `fields` selects, and byte ranges of a file.
 
 Reference: developers.google.com/drive/api/guides/performance, "Partial response".
 """
@@ -20,8 +19,8 @@ Fields: TypeAlias = "dict[str, Fields]"
 
 
 def read_fields(fields: str) -> Fields:
-    """What `a,b/c,d(e,f)` or `*` asks for; an empty text asks for all. Raises `ApiError` 400 for
-    anything else.
+    """Return the tree of fields that a text such as `a,b/c,d(e,f)` or `*` selects; {} for an empty
+    text, which selects all. Raises `ApiError` 400 for any other text.
     """
     text = fields.replace(" ", "")
     tokens = _TOKEN.findall(text)
@@ -34,7 +33,9 @@ def read_fields(fields: str) -> Fields:
 
 
 def selected(value: Json, tree: Fields) -> Json:
-    """What is left of a value, or of each of a list, when only this is asked for."""
+    """Return the selected fields of an object, or of each object in a list; an empty `tree` selects
+    all.
+    """
     if not tree or "*" in tree:
         return value
     if isinstance(value, list):
@@ -79,8 +80,8 @@ def _field(tokens: list[str], fields: str, depth: int) -> tuple[str, Fields]:
 
 
 def media_response(request: Request, file: BinaryIO, headers: Headers) -> Response:
-    """The file, or the one range of it that the request asks for (RFC 9110, section 14); `headers`
-    are added.
+    """Return the whole file, or the one range that the request asks for (RFC 9110, section 14),
+    with `headers`.
     """
     size = file.seek(0, os.SEEK_END)
     file.seek(0)

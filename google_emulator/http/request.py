@@ -1,5 +1,5 @@
-"""One request on its way through the emulator: what was asked, by whom, and under which names
-faults find it.
+"""One request on its way through the emulator: its contents, who sent it, and the names by which
+faults select it.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ PAYLOAD_LIMIT = 10 * 1024 * 1024  # bytes
 
 @dataclass
 class Request:
-    """A request and what is found out about it on the way.
+    """A request, and what the emulator finds out about it.
 
-    `server_url` is the root that the client was given, `query` has the last value of each name,
-    `raw_query` is as it was sent. The router sets `operations` (the names by which faults select
-    it) and `params` (of the path, decoded); the check of the token sets `account` and `subject`,
-    the user it acts for; `payload` is the body of a request that is no upload.
+    `server_url` is the root URL that the client uses, `query` has the last value of each name,
+    `raw_query` is the query as it was sent. The router sets `operations` (the names by which faults
+    select the request) and `params` (those of the path, decoded). The check of the token sets
+    `account` and `subject`, the user for whom it acts. `payload` is the body of a request that is
+    not an upload.
     """
 
     server_url: str
@@ -42,16 +43,16 @@ class Request:
 
     @property
     def upload_id(self) -> str:
-        """The upload session that the query names; empty outside a session."""
+        """The upload session that the query names; empty outside of a session."""
         return self.query.get("upload_id", "")
 
     def header(self, name: str) -> str:
-        """A request header, stripped; an empty string when there is none."""
+        """Return a header of the request, stripped; empty if there is none."""
         return str(self.headers.get(name, "")).strip()
 
     def number(self, name: str) -> int | None:
-        """A header that is a whole number; None when there is none. Raises `ApiError` 400 for
-        anything else.
+        """Return a header that is a whole number; None if there is none. Raises `ApiError` 400 for
+        any other value.
         """
         text = self.header(name)
         if not text:
@@ -61,16 +62,16 @@ class Request:
         return int(text)
 
     def read_payload(self) -> None:
-        """Takes the whole body in. Raises `ApiError` 413 when it is larger than a plain call may
-        be.
+        """Read the whole body into `payload`. Raises `ApiError` 413 if it is larger than
+        `PAYLOAD_LIMIT`.
         """
         self.payload = self.body.read_all(PAYLOAD_LIMIT)
 
     def take_form(self) -> None:
-        """Reads a form in place of JSON as more of the query.
+        """Add the fields of a form in the payload to the query.
 
-        Google's Ruby client (google-apis-core, in fastlane) puts the query of each POST without a
-        body into one.
+        Google's Ruby client (google-apis-core, in fastlane) sends the query of each POST without a
+        body as a form.
         """
         if self.headers.get_content_type() == "application/x-www-form-urlencoded":
             fields = self.payload.decode("utf-8", "replace")
@@ -82,14 +83,14 @@ class Request:
             self.payload = b""
 
     def json(self) -> dict[str, Json]:
-        """The payload as a JSON object; {} when it is empty. Raises `ApiError` 400 for anything
-        else.
+        """Return the payload as a JSON object; {} if it is empty. Raises `ApiError` 400 for
+        anything else.
         """
         return json_object(self.payload)
 
     def flag(self, name: str) -> bool:
-        """A boolean query parameter; absent is false. Raises `ApiError` 400 for anything but true
-        and false.
+        """Return a boolean query parameter; False if it is absent. Raises `ApiError` 400 for any
+        value but true and false.
         """
         value = self.query.get(name, "false").lower()
         if value not in ("true", "false"):
@@ -98,16 +99,16 @@ class Request:
 
 
 def json_object(text: bytes) -> dict[str, Json]:
-    """A JSON object from a request; {} for nothing and for null, which Google's Go client sends for
-    no object.
+    """Return the JSON object in a request; {} if the text is empty or `null`, which Google's Go
+    client sends for no object.
 
-    Raises `ApiError` 400, worded as Google does, when it is none.
+    Raises `ApiError` 400, worded as Google does, for anything else.
     """
     if text.strip() in (b"", b"null"):
         return {}
     try:
         value = json.loads(text)
-        # Half a surrogate pair is no text, and an infinite number none, that could be given back.
+        # Neither half a surrogate pair nor an infinite number could be returned as JSON.
         json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
     except (ValueError, RecursionError):
         raise ApiError(
@@ -121,7 +122,7 @@ def json_object(text: bytes) -> dict[str, Json]:
 
 
 def not_found(request: Request) -> Response:
-    """Refuses (404) a path that nobody serves."""
+    """Raise `ApiError` 404 for a path that no service has."""
     raise ApiError(
         404, f"The requested URL {request.path} was not found on this server."
     )

@@ -1,7 +1,6 @@
-"""What the emulator responds with: a status, headers and a body, and the errors that take the place
-of a response.
+"""What the emulator responds with: a status, headers and a body, and errors that become a response.
 
-The error bodies have the shape that Google's APIs share: `{"error": {"code", "message", "status",
+The error bodies have the form that Google's APIs share: `{"error": {"code", "message", "status",
 "errors": [...]}}`.
 """
 
@@ -19,11 +18,11 @@ Headers: TypeAlias = "list[tuple[str, str]]"
 
 @dataclass
 class Response:
-    """One HTTP response. `drip` seconds pass after each byte sent.
+    """One HTTP response. `drip` is the number of seconds between two bytes.
 
     `cut` is how many bytes of the body are sent before the connection ends, `pause` how many
-    seconds pass before that. `cut_head` is the same for the head, of which the empty line at its
-    end is never sent then.
+    seconds pass in between. `cut_head` is the same for the head, whose final empty line is then
+    never sent.
     """
 
     status: int = 200
@@ -35,31 +34,31 @@ class Response:
     cut_head: int | None = None
 
     def header(self, name: str) -> str:
-        """The value of the named header, or an empty string."""
+        """Return the value of a header; empty if there is none."""
         return next(
             (value for key, value in self.headers if key.lower() == name.lower()), ""
         )
 
     def remove_header(self, name: str) -> None:
-        """Removes every header of that name."""
+        """Remove every header of that name."""
         self.headers = [
             (key, value) for key, value in self.headers if key.lower() != name.lower()
         ]
 
     def set_header(self, name: str, value: str) -> None:
-        """Sets a header, in place of any of the same name."""
+        """Set a header, in place of any of the same name."""
         self.remove_header(name)
         self.headers.append((name, value))
 
 
 def json_response(value: Json, status: int = 200) -> Response:
-    """A JSON response as Google's servers send it."""
+    """Return a JSON response as Google's servers send it."""
     body = json.dumps(value, indent=2, ensure_ascii=False).encode("utf-8", "replace")
     return Response(status, body, [("Content-Type", "application/json; charset=UTF-8")])
 
 
 def reason_phrase(status: int) -> str:
-    """The reason phrase of a status; 308 is `Resume Incomplete` in Google's use."""
+    """Return the reason phrase of a status. For 308, Google uses `Resume Incomplete`."""
     if status == 308:
         return "Resume Incomplete"
     try:
@@ -68,7 +67,7 @@ def reason_phrase(status: int) -> str:
         return "Client Closed Request" if status == 499 else "Unknown"
 
 
-# The canonical name of a status, and the reason of the older list of errors.
+# The canonical name of each status, and its reason in the older list of errors.
 STATUSES = {
     400: ("INVALID_ARGUMENT", "badRequest"),
     401: ("UNAUTHENTICATED", "authError"),
@@ -86,10 +85,10 @@ STATUSES = {
 
 
 class ApiError(Exception):
-    """The service refuses, in Google's words; it becomes a response with an error body.
+    """A refusal by the service, in Google's words, which becomes a response with an error body.
 
-    `reason` and `domain` are those of the older `errors` list, `status_name` the canonical name
-    beside the code; the ones usual for the status unless given. `details` are what newer APIs add
+    `reason` and `domain` are those of the older `errors` list, `status_name` is the canonical name
+    of the code; those usual for the status unless given. `details` are what newer APIs add
     (google.rpc.ErrorInfo, BadRequest).
     """
 
@@ -113,7 +112,7 @@ class ApiError(Exception):
         self.details = list(details)
 
     def response(self) -> Response:
-        """The error as it is sent."""
+        """Return the error as it is sent."""
         detail = {"message": self.message, "domain": self.domain, "reason": self.reason}
         error = {
             "code": self.status,
@@ -127,12 +126,12 @@ class ApiError(Exception):
 
 
 class PlainError(ApiError):
-    """A refusal of Google's upload servers themselves, in front of any service: plain text, not
+    """A refusal by Google's upload servers themselves, in front of any service: plain text, not
     JSON.
     """
 
     def response(self) -> Response:
-        """The error as it is sent."""
+        """Return the error as it is sent."""
         return Response(
             self.status,
             self.message.encode(),
@@ -141,7 +140,7 @@ class PlainError(ApiError):
 
 
 class Interrupted(Exception):
-    """A fault ends the request here: with this response, or without one by closing (or resetting)
+    """A fault ends the request here: with this response, or without one, by closing or resetting
     the connection.
     """
 
@@ -154,11 +153,11 @@ class Interrupted(Exception):
 
 
 class Disconnected(ConnectionError):
-    """The client broke the connection, or its half of it, in the middle of a request."""
+    """The client closed the connection, or its half of it, in the middle of a request."""
 
 
 def unauthenticated() -> ApiError:
-    """Google's words for a missing or expired token."""
+    """Return the 401 with Google's words for a missing or expired token."""
     return ApiError(
         401,
         "Request had invalid authentication credentials. Expected OAuth 2 access token, login "
@@ -168,7 +167,7 @@ def unauthenticated() -> ApiError:
 
 
 def insufficient_scopes() -> ApiError:
-    """Google's words for a token that was given for other APIs."""
+    """Return the 403 with Google's words for a token without the scope."""
     info = {
         "@type": "type.googleapis.com/google.rpc.ErrorInfo",
         "reason": "ACCESS_TOKEN_SCOPE_INSUFFICIENT",
@@ -179,7 +178,7 @@ def insufficient_scopes() -> ApiError:
 
 
 def permission_denied() -> ApiError:
-    """Google's words for an account without the permission."""
+    """Return the 403 with Google's words for an account without the permission."""
     return ApiError(403, "The caller does not have permission", "forbidden")
 
 
@@ -190,7 +189,9 @@ _API_TITLES = {
 
 
 def api_disabled(host: str) -> ApiError:
-    """Google's words for an API that is not enabled in the account's project."""
+    """Return the 403 with Google's words for an API that is not enabled in the account's
+    project.
+    """
     info = {
         "@type": "type.googleapis.com/google.rpc.ErrorInfo",
         "reason": "SERVICE_DISABLED",
@@ -207,9 +208,7 @@ def api_disabled(host: str) -> ApiError:
 
 
 def invalid_argument(message: str, field: str = "") -> ApiError:
-    """What newer APIs refuse as it stands: 400 INVALID_ARGUMENT, with the field at fault where it
-    is known.
-    """
+    """Return the 400 INVALID_ARGUMENT of newer APIs, which names the wrong field if it is known."""
     violation = (
         {"field": field, "description": message} if field else {"description": message}
     )
@@ -221,7 +220,7 @@ def invalid_argument(message: str, field: str = "") -> ApiError:
 
 
 def failed_precondition(message: str, reason: str = "failedPrecondition") -> ApiError:
-    """A request that the resource's state does not allow: 400 with the status
-    FAILED_PRECONDITION.
+    """Return the 400 FAILED_PRECONDITION for a request that the state of the resource does not
+    allow.
     """
     return ApiError(400, message, reason, status_name="FAILED_PRECONDITION")

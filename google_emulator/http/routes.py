@@ -1,9 +1,8 @@
-"""Paths and what they mean: templates with parameters, plain calls, and the names by which an
-operation is known.
+"""Paths and what they mean: templates with parameters, plain calls, and the names of operations.
 
 Every operation has Google's own method id (`androidpublisher.edits.tracks.update`) and, for Play, a
-short name (`play.tracks.update`). A fault selects requests by these, by protocol steps, and by a
-few wide names.
+short name (`play.tracks.update`). A fault selects requests by these names, by protocol steps, and
+by a few wide names.
 """
 
 from __future__ import annotations
@@ -47,10 +46,10 @@ STEPS = {
 
 @dataclass(frozen=True)
 class Route:
-    """A plain JSON call. `scopes` are those of which the token must have one; empty: any token;
-    None: no token.
+    """A plain JSON call. The token must have one of `scopes`; if they are empty, any token will do;
+    None means that no token is needed.
 
-    `fields` are those that are answered where the request does not ask for any; empty: all.
+    `fields` are answered if the request does not ask for any; empty means all.
     """
 
     id: str
@@ -62,7 +61,7 @@ class Route:
 
 
 def match_path(template: str, path: str) -> dict[str, str] | None:
-    """The decoded parameters of a path, None when it is not of this form.
+    """Return the decoded parameters of a path; None if it does not match the template.
 
     `{name}` is one path segment (up to a verb's colon), `{name+}` the rest of the path.
     """
@@ -87,7 +86,7 @@ def _pattern(template: str) -> re.Pattern[str]:
 
 
 def operation_names(method_id: str) -> frozenset[str]:
-    """The method id and, for Play, the short name."""
+    """Return the method id and, for Play, the short name."""
     head, _, rest = method_id.partition(".")
     if head != "androidpublisher":
         return frozenset({method_id})
@@ -96,10 +95,10 @@ def operation_names(method_id: str) -> frozenset[str]:
 
 
 def method_names(ids: Iterable[str]) -> list[str]:
-    """Every name of the methods with these ids, in order."""
+    """Return every name of the methods with these ids, sorted."""
     return sorted({name for method_id in ids for name in operation_names(method_id)})
 
 
 def all_operations(ids: Iterable[str]) -> frozenset[str]:
-    """Every name that a fault's `on` may have where methods with these ids are served."""
+    """Return every name that the `on` of a fault can have if methods with these ids are served."""
     return frozenset({*WIDE, *STEPS, *method_names(ids)})

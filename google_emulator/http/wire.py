@@ -1,8 +1,8 @@
-"""Requests as they come over a socket: the head, how the body is framed and compressed, and the
+"""Requests as they arrive on a socket: the head, the framing and compression of the body, and the
 body itself.
 
-Whatever is wrong with a head or a body has a response (RFC 9112). Nothing is read ahead of the one
-who asks, so a body may be of any size, and a server that stops reading really stops.
+Every malformed head or body gets a response (RFC 9112). Nothing is read before it is wanted, so
+that a body can have any size, and a server that stops reading really does.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ _FIELD = re.compile(rb"(?:[!#$%&'*+.^_`|~\w-]+:|[ \t])[^\r\0]*\r?\n")
 _LENGTH = re.compile(r"[0-9]{1,18}")
 _CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]*)?\r?\n")
 
-# Fills a view with the next bytes and tells how many; 0 is the proper end, `Disconnected` an
-# improper one.
+# Fills a view with the next bytes and returns their number; 0 at the end of the body. Raises
+# `Disconnected` if the body ends early.
 Source: TypeAlias = Callable[[memoryview], int]
 
 
 @dataclass(frozen=True)
 class Head:
-    """A head that was understood. `keeps_open` says whether the client wants the connection to stay
+    """A head that was parsed. `keeps_open` says whether the client wants to keep the connection
     open.
     """
 
@@ -52,9 +52,9 @@ class Head:
 
 
 def read_head(stream: io.BufferedReader) -> Head | None:
-    """The head of the next request; None when the client has ended the connection.
+    """Return the head of the next request; None if the client has closed the connection.
 
-    Raises `ApiError` 400, 414 or 431 when it is malformed, or longer than anybody's.
+    Raises `ApiError` 400 if it is malformed, 414 or 431 if it is too long.
     """
     if stream.peek(1)[:1] == _TLS_HANDSHAKE:
         raise _malformed("It begins a TLS connection, and this port speaks plain HTTP.")
@@ -103,10 +103,11 @@ def _headers(stream: io.BufferedReader) -> Message:
 
 
 def framed(stream: io.BufferedReader, headers: Message) -> tuple[Source, int | None]:
-    """The body that these headers announce, and its length in bytes, None when that is unknown.
+    """Return the source of the body that these headers announce, and its length in bytes; None if
+    the length is unknown.
 
-    Raises `ApiError` 400 for headers that contradict themselves or each other, 501 for another
-    transfer coding.
+    Raises `ApiError` 400 if the headers contradict each other or are malformed, 501 for any
+    transfer coding but chunked.
     """
     coding = headers.get("Transfer-Encoding")
     lengths = set(headers.get_all("Content-Length", ["0"] if coding is None else []))
@@ -146,7 +147,7 @@ def _sized(stream: io.BufferedReader, length: int) -> Source:
 
 
 def _chunked(stream: io.BufferedReader) -> Source:
-    """A body in chunked transfer coding (RFC 9112, section 7.1)."""
+    """Return the source of a body in chunked transfer coding (RFC 9112, section 7.1)."""
     left: int | None = 0
 
     def fill(view: memoryview) -> int:
@@ -165,7 +166,9 @@ def _chunked(stream: io.BufferedReader) -> Source:
 
 
 def _chunk_size(stream: io.BufferedReader) -> int | None:
-    """The size of the next chunk in bytes; None after the last one, with the trailer read."""
+    """Return the size of the next chunk in bytes; None after the last chunk, once the trailer has
+    been read.
+    """
     line = stream.readline(LINE_LIMIT)
     if not line:
         raise Disconnected("the body ended early")
@@ -181,10 +184,11 @@ def _chunk_size(stream: io.BufferedReader) -> int | None:
 
 
 def decompressed(source: Source) -> Source:
-    """The body within a body of gzip members (`Content-Encoding: gzip`); its end is theirs.
+    """Return the source of a body within gzip (`Content-Encoding: gzip`), which ends with the last
+    member.
 
-    Google's Java client compresses JSON and media, gsutil -J media; Google stores what was
-    compressed, not how it came. Raises `ApiError` 400 for anything else.
+    Google's Java client compresses JSON and media, gsutil -J media; Google stores the decompressed
+    bytes. Raises `ApiError` 400 if it is not gzip.
     """
     stream = gzip.GzipFile(fileobj=io.BufferedReader(_Raw(source)))
 
@@ -201,7 +205,7 @@ def decompressed(source: Source) -> Source:
 
 
 class _Raw(io.RawIOBase):
-    """A source as a file that can only be read."""
+    """A source as a read-only file."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -214,11 +218,11 @@ class _Raw(io.RawIOBase):
 
 
 class Body:
-    """A request's body: counted, paced, and with a place where faults act.
+    """The body of a request: counted, slowed down if configured, and with a place where faults act.
 
-    `length` is in bytes, None when unknown beforehand; `received` is what came so far. `keep`
-    limits what the reader gets to see: the rest is read and lost, and counted in `dropped`. `pace`
-    is told the size of every block read.
+    `length` is in bytes, None if it is not known beforehand; `received` is how many bytes came so
+    far. `keep` limits how many bytes the reader gets: the rest is read, thrown away and counted in
+    `dropped`. `pace` is called with the size of every block that was read.
     """
 
     def __init__(
@@ -236,21 +240,23 @@ class Body:
 
     @property
     def exact(self) -> bool:
-        """Whether a break keeps the very last byte that the reader saw, not only whole granules.
+        """Whether a body that breaks off is kept to its very last byte, not only in whole granules.
 
-        That is so where a fault has said how many, or the body had come to its end.
+        This is so if a fault has said how many bytes to keep, or if the body had come to its end.
         """
         return self.keep is not None or self.ended
 
     def call_after(self, count: int | None, action: Callable[[], None]) -> None:
-        """Calls `action` once `count` bytes have come, at the latest (None) when the whole body
-        has.
+        """Call `action` once `count` bytes have come, or at the end of the body (None: only
+        there).
         """
         self._action = action
         self._action_at = -1 if count is None else count
 
     def readinto(self, view: memoryview) -> int:
-        """Fills `view` with the next bytes and tells how many; 0 at the end of the body."""
+        """Fill `view` with the next bytes and return their number; 0 at the end of the body. Raises
+        `Disconnected`.
+        """
         while True:
             count = self._next(view)
             if count == 0 or self.keep is None:
@@ -284,8 +290,8 @@ class Body:
             action()
 
     def read_all(self, limit: int) -> bytes:
-        """The whole body, for requests that are small by nature. Raises `ApiError` 413 beyond
-        `limit` bytes.
+        """Return the whole body of a request that is small by nature. Raises `ApiError` 413 for
+        more than `limit` bytes.
         """
         parts: list[bytes] = []
         block = bytearray(min(BLOCK, (self.length or BLOCK) + 1))
@@ -298,7 +304,7 @@ class Body:
         return b"".join(parts)
 
     def drain(self) -> None:
-        """Reads what is left and forgets it; faults no longer matter."""
+        """Read the rest of the body and throw it away. No fault acts any more."""
         self._action = None
         block = memoryview(bytearray(BLOCK))
         while self._next(block):

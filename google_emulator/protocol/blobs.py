@@ -1,7 +1,7 @@
-"""Bytes that were uploaded, in files on disk, with their digests computed while they come.
+"""Uploaded bytes, in files on disk; their digests are computed while they arrive.
 
-Memory stays constant whatever the size. A block of zeros becomes a hole, so sparse files stay
-sparse.
+Memory use is constant, whatever the size. A block of zeros becomes a hole, so that sparse files
+stay sparse.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 from google_emulator.http.wire import BLOCK, Body
 
 with warnings.catch_warnings():
-    # where there is no compiled one, it is slow, which matters to nobody here
+    # Without its compiled module it warns that it is slow, which does not matter here.
     warnings.simplefilter("ignore")
     import google_crc32c
 
@@ -28,9 +28,7 @@ _ZEROS = bytes(BLOCK)
 
 
 class Blob:
-    """One growing file. `size` is in bytes; what is stored is always a whole prefix of what was
-    sent.
-    """
+    """One growing file. `size` is in bytes. It always holds a prefix of what was sent."""
 
     def __init__(self, path: Path, algorithms: tuple[str, ...] = ("sha256",)) -> None:
         self.path = path
@@ -40,7 +38,7 @@ class Blob:
         path.touch()
 
     def write(self, data: memoryview | bytes) -> None:
-        """Appends bytes."""
+        """Append bytes."""
         with self.path.open("r+b") as file:
             if data == _ZEROS[: len(data)]:
                 file.truncate(self.size + len(data))
@@ -55,7 +53,7 @@ class Blob:
         self.size += len(data)
 
     def truncate(self, size: int) -> None:
-        """Forgets everything from `size` on, as a server does that lost what it had not yet made
+        """Remove everything from offset `size` on, like a server that lost bytes before they were
         durable.
         """
         os.truncate(self.path, size)
@@ -66,24 +64,24 @@ class Blob:
                 self._take_in(block)
 
     def hex(self, algorithm: str) -> str:
-        """The digest in lower-case hexadecimal."""
+        """Return a digest in lower-case hexadecimal."""
         return str(self._digests[algorithm].digest().hex())
 
     def base64(self, algorithm: str) -> str:
-        """The digest as Cloud Storage writes it."""
+        """Return a digest in base64, as Cloud Storage has it."""
         return base64.b64encode(self._digests[algorithm].digest()).decode()
 
     def digests(self) -> dict[str, str]:
-        """Every digest that was computed, by name, in hexadecimal."""
+        """Return every digest that was computed, by name, in hexadecimal."""
         return {name: self.hex(name) for name in self._digests}
 
     def remove(self) -> None:
-        """Deletes the file."""
+        """Delete the file."""
         self.path.unlink(missing_ok=True)
 
 
 def _new_digests(algorithms: tuple[str, ...]) -> dict[str, Any]:
-    """Running checksums with the methods that `hashlib` gives them."""
+    """Return new digests by name; each has the methods of a `hashlib` object."""
     crc32c: Callable[[], Any] = google_crc32c.Checksum  # published without types
     return {
         name: crc32c() if name == "crc32c" else hashlib.new(name, usedforsecurity=False)
@@ -92,14 +90,14 @@ def _new_digests(algorithms: tuple[str, ...]) -> dict[str, Any]:
 
 
 class BlobStore:
-    """Makes blobs, each a file of its own below `root`."""
+    """A factory of blobs, each in a file of its own below `root`."""
 
     def __init__(self, root: Path) -> None:
         self._folder = root / "blobs"
         self._numbers = itertools.count(1)
 
     def new(self, algorithms: tuple[str, ...]) -> Blob:
-        """An empty blob that computes these digests; sha256 is always among them."""
+        """Return an empty blob that computes these digests; sha256 is always among them."""
         self._folder.mkdir(parents=True, exist_ok=True)
         return Blob(
             self._folder / str(next(self._numbers)),
@@ -115,12 +113,12 @@ def store_body(
     stored: int = 0,
     max_stored: int | None = None,
 ) -> None:
-    """Moves a body to `write` in whole granules, the rest only once the body has properly ended.
+    """Pass a body to `write` in whole granules, and the rest once the body has ended.
 
-    `skip` bytes are passed over first (the sender repeats what is stored); `stored` is the offset
-    of the first byte written, so that granules end at multiples of 256 KiB; behind `max_stored`
-    bytes the rest is passed over, too. A body that breaks off leaves whole granules behind, as
-    Google's servers do, or what a fault says, exactly.
+    `skip` bytes are passed over first, because the sender repeats what is stored. `stored` is the
+    offset of the first byte that is written, so that granules end at multiples of 256 KiB.
+    Everything after the first `max_stored` bytes of the body is passed over, too. Of a body that
+    breaks off, only whole granules are kept, as by Google's servers, unless the body is `exact`.
     """
     left = sys.maxsize if max_stored is None else max(0, max_stored - skip)
     _skip(body, skip)

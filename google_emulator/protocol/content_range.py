@@ -1,8 +1,9 @@
-"""Uploads in the dialect of `uploadType`: media, multipart, resumable with Content-Range and 308.
+"""Uploads in the dialect of `uploadType`: media, multipart, and resumable with Content-Range and
+308.
 
-Strict where Google's servers are: chunks that are too small, gaps, lengths that contradict each
-other, exactly two parts. A chunk that is no multiple of 256 KiB is stored down to one, as
-recordings of Google's answers show.
+This is as strict as Google's servers: it refuses chunks that are too small, gaps, lengths that
+contradict each other, and any number of parts but two. A chunk that is no multiple of 256 KiB is
+stored up to the last multiple, as recordings of Google's answers show.
 """
 
 from __future__ import annotations
@@ -27,10 +28,11 @@ _CONTENT_RANGE = re.compile(r"bytes (?:(\d{1,18})-(\d{1,18}|\*)|\*)/(\d{1,18}|\*
 
 @dataclass(frozen=True)
 class ContentRange:
-    """A request's Content-Range: the offsets of its first and past its last byte, and the total.
+    """The Content-Range of a request: the offset of its first byte, the offset after its last byte,
+    and the total.
 
-    Without a start it is a query; without an end (`bytes 0-*/*`, as @google-cloud/storage says) the
-    rest of the file.
+    Without a start, the request is a query. Without an end (`bytes 0-*/*`, as @google-cloud/storage
+    sends it), it has the rest of the file.
     """
 
     start: int | None
@@ -39,7 +41,7 @@ class ContentRange:
 
 
 def parse_content_range(text: str) -> ContentRange:
-    """Reads a Content-Range header. Raises `ApiError` 400 when it is malformed or contradicts
+    """Parse a Content-Range header. Raises `ApiError` 400 if it is malformed or contradicts
     itself.
     """
     match = _CONTENT_RANGE.fullmatch(text)
@@ -61,7 +63,9 @@ def parse_content_range(text: str) -> ContentRange:
 
 
 def protocol_steps(request: Request) -> set[str]:
-    """The protocol step of a request, by its query and headers alone."""
+    """Return the protocol steps of a request, from its query and headers alone; the last chunk is
+    two of them.
+    """
     if "upload_id" not in request.query:
         upload_type = request.query.get("uploadType", "")
         return {
@@ -84,13 +88,13 @@ def protocol_steps(request: Request) -> set[str]:
 
 
 class ContentRangeDialect:
-    """Carries out upload requests of this dialect."""
+    """Upload requests of this dialect."""
 
     def __init__(self, uploads: UploadStore) -> None:
         self._uploads = uploads
 
     def upload(self, request: Request, method: UploadMethod) -> Response:
-        """The response to one upload request. Raises `ApiError`, `Disconnected`."""
+        """Return the response to one upload request. Raises `ApiError`, `Disconnected`."""
         if "upload_id" in request.query:
             return self._session_request(
                 request, self._uploads.continue_session(request)
@@ -146,7 +150,9 @@ class ContentRangeDialect:
     def _query(
         self, request: Request, session: Session, span: ContentRange
     ) -> Response:
-        """How much is stored; with the total known and everything there, the upload is complete."""
+        """Return how much is stored, or the resource if the total is known and everything is
+        there.
+        """
         if request.body.length != 0:
             raise ApiError(400, "A request for the offset has no body.")
         with session.lock:
@@ -172,15 +178,15 @@ class ContentRangeDialect:
             if span.total is not None:
                 session.total = span.total
             elif span.end is None:
-                # A body of unknown length and without a range is the whole file: its end is the
-                # file's.
+                # Without an end, the range reaches to the end of the file, which is then the end of
+                # this body.
                 session.total = start + request.body.received
             return self._progress(session, request, session.total)
 
     def _progress(
         self, session: Session, request: Request, total: int | None
     ) -> Response:
-        """The resource once everything is stored, until then how much is."""
+        """Return the resource if everything is stored, otherwise how much is."""
         if session.blob.size == total:
             return self._uploads.finish_session(session, request)
         response = Response(308, b"", [("X-GUploader-UploadID", session.id)])
@@ -207,9 +213,9 @@ def _contradiction(span: ContentRange, received: int) -> ApiError:
 
 
 def _check_chunk(request: Request, session: Session, span: ContentRange) -> int | None:
-    """Refuses a chunk that contradicts its headers, leaves a gap or is too small.
+    """Return how many bytes of a chunk are stored; None for all of them.
 
-    How many of its bytes are stored is returned, None: all of them.
+    Raises `ApiError` for a chunk that contradicts its headers, leaves a gap or is too small.
     """
     require_length(request)
     start, end = span.start or 0, span.end

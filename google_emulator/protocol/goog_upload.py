@@ -1,7 +1,7 @@
-"""Uploads in the dialect of the `X-Goog-Upload-*` headers: raw, multipart, and start, upload,
-finalize, query, cancel.
+"""Uploads in the dialect of the `X-Goog-Upload-*` headers: raw, multipart, and sessions with the
+commands start, upload, finalize, query and cancel.
 
-Every request is a POST, every response says in X-Goog-Upload-Status whether the session is active,
+Every request is a POST. Every response says in X-Goog-Upload-Status whether the session is active,
 final or cancelled.
 """
 
@@ -25,7 +25,7 @@ _STATUS_WORDS = {"open": "active", "cancelled": "cancelled"}
 
 
 def is_goog_upload(request: Request) -> bool:
-    """Whether a request is of this dialect."""
+    """Return whether a request is of this dialect."""
     return bool(
         request.header(PREFIX + "Protocol") or request.header(PREFIX + "Command")
     )
@@ -40,7 +40,9 @@ def _commands(request: Request) -> list[str]:
 
 
 def protocol_steps(request: Request) -> set[str]:
-    """The protocol step of a request, by its headers alone; `upload, finalize` is both."""
+    """Return the protocol steps of a request, from its headers alone; `upload, finalize` is two of
+    them.
+    """
     protocol = request.header(PREFIX + "Protocol").lower()
     if protocol in ("raw", "multipart") and "upload_id" not in request.query:
         return {f"goog.{protocol}"}
@@ -48,14 +50,14 @@ def protocol_steps(request: Request) -> set[str]:
 
 
 class GoogUploadDialect:
-    """Carries out upload requests of this dialect."""
+    """Upload requests of this dialect."""
 
     def __init__(self, uploads: UploadStore, config: Config) -> None:
         self._uploads = uploads
         self._config = config
 
     def upload(self, request: Request, method: UploadMethod) -> Response:
-        """The response to one upload request. Raises `ApiError`, `Disconnected`."""
+        """Return the response to one upload request. Raises `ApiError`, `Disconnected`."""
         if request.method != "POST":
             raise ApiError(405, "Every command is a POST.", "httpMethodNotAllowed")
         if "upload_id" in request.query:
@@ -113,7 +115,7 @@ class GoogUploadDialect:
         return response
 
     def _with_status(self, session: Session, response: Response) -> Response:
-        """The response with the session's state in its headers."""
+        """Set the headers with the state of the session, and return the response."""
         response.set_header(
             PREFIX + "Status", _STATUS_WORDS.get(session.state, "final")
         )
@@ -149,8 +151,8 @@ class GoogUploadDialect:
             return self._uploads.finish_session(session, request)
         self._check_chunk(request, session, commands)
         session.store(request.body)
-        # Bytes that a fault swallowed leave the upload active, so that the client may send them
-        # again.
+        # After a fault that dropped bytes, the upload stays active, so that the client can send
+        # them again.
         if "finalize" not in commands or request.body.dropped:
             return Response()
         if session.total is not None and session.blob.size != session.total:
@@ -163,8 +165,8 @@ class GoogUploadDialect:
     def _check_chunk(
         self, request: Request, session: Session, commands: list[str]
     ) -> None:
-        """The offset is exactly the number of bytes stored; every chunk but the last is whole
-        granules.
+        """Raise `ApiError` unless the offset is the number of stored bytes, the length fits, and
+        every chunk but the last consists of whole granules.
         """
         length = request.body.length
         if length is None:

@@ -28,7 +28,9 @@ def _malformed(what: str) -> ApiError:
 
 
 class MultipartReader:
-    """Takes one multipart body apart. Raises `ApiError` 400 wherever the form is broken."""
+    """A parser of one multipart body. Its methods are called in order; they raise `ApiError` 400 if
+    the form is wrong.
+    """
 
     def __init__(self, body: Body, content_type: str) -> None:
         message = Message()
@@ -51,7 +53,7 @@ class MultipartReader:
         self._block = bytearray(BLOCK)
 
     def metadata(self) -> dict[str, Json]:
-        """The first part: a JSON object."""
+        """Return the first part, a JSON object."""
         line = self._until(b"\n")
         while line in (b"", b"\r"):
             line = self._until(b"\n")
@@ -68,7 +70,7 @@ class MultipartReader:
         return json_object(self._until(self._eol + self._dashes))
 
     def media_type(self) -> str:
-        """The second part's own Content-Type, empty without one."""
+        """Return the Content-Type of the second part; empty if it has none."""
         if self._until(self._eol).strip():
             raise _malformed("There must be exactly two parts.")
         head = self._head()
@@ -81,9 +83,7 @@ class MultipartReader:
         return str(head.get("Content-Type", ""))
 
     def media(self, write: Write) -> None:
-        """The second part's bytes, streamed to `write`, and the proper end of the body behind
-        them.
-        """
+        """Pass the bytes of the second part to `write`, then check that the body ends properly."""
         delimiter = self._eol + self._dashes
         while (at := self._buffer.find(delimiter)) < 0:
             safe = max(0, len(self._buffer) - len(delimiter) + 1)
@@ -115,8 +115,8 @@ class MultipartReader:
         return taken
 
     def _head(self) -> Message:
-        # A part without headers begins with the empty line itself; looking from one line end before
-        # finds both.
+        # A part without headers begins with the empty line itself, so the search for it starts one
+        # line end earlier.
         self._buffer = self._eol + self._buffer
         return BytesParser().parsebytes(
             self._until(self._eol * 2).lstrip() + self._eol, headersonly=True
@@ -124,7 +124,7 @@ class MultipartReader:
 
 
 def require_length(request: Request) -> None:
-    """Refuses (411) a request that does not say how long its body is."""
+    """Raise `ApiError` 411 if a request does not say how long its body is."""
     if (
         "Content-Length" not in request.headers
         and "Transfer-Encoding" not in request.headers
@@ -141,10 +141,10 @@ def simple_upload(
     content_type: str = "",
     protocol: str = "simple",
 ) -> Response:
-    """The body is the media, and there is no metadata. Raises `ApiError` where the method refuses
-    it.
+    """Carry out an upload whose body is the media, without metadata. Raises `ApiError` if the
+    method refuses it.
 
-    `content_type` is the media type where another header than Content-Type says it.
+    `content_type` is the media type if another header than Content-Type has it.
     """
     require_length(request)
     content_type = content_type or request.header("Content-Type") or UNKNOWN_TYPE
@@ -158,8 +158,8 @@ def simple_upload(
 def multipart_upload(
     uploads: UploadStore, request: Request, method: UploadMethod
 ) -> Response:
-    """One request with metadata and media, the same in both dialects. Raises `ApiError` where its
-    form is broken.
+    """Carry out an upload of metadata and media in one request, which is the same in both dialects.
+    Raises `ApiError` if its form is wrong or the method refuses it.
     """
     require_length(request)
     reader = MultipartReader(request.body, request.header("Content-Type"))
@@ -181,7 +181,7 @@ def _upload(
     receive: Callable[[Write], None],
     protocol: str,
 ) -> Response:
-    """Carries the method out with media whose bytes `receive` still has to write."""
+    """Carry out the method with media whose bytes `receive` still has to write."""
     try:
         method.check_start(request, media.metadata)
         receive(media.blob.write)
@@ -196,8 +196,8 @@ def _upload(
 
 
 def read_metadata(request: Request) -> None:
-    """Reads the metadata of a session's start into the payload: an empty body, or JSON that says
-    so.
+    """Read the metadata at the start of a session into the payload. Raises `ApiError` 400 for a
+    body that is not declared as JSON.
     """
     request.read_payload()
     if request.payload and not request.header("Content-Type").lower().startswith(

@@ -1,8 +1,9 @@
-"""Uploads as the server sees them: the methods that take media, open sessions, and a record of what
-was completed.
+"""Uploads as the server sees them: the methods that take media, open sessions, and a record of
+completed uploads.
 
-Both dialects work on the same sessions. A newer request to a session lets an older one finish what
-has already arrived, then supersedes it, so a client that gave up a connection is not held up by it.
+Both dialects work on the same sessions. A newer request to a session waits a moment while an older
+one stores what has arrived, then supersedes it. So a client that gave up a connection is not held
+up by it.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from google_emulator.http.wire import Body
 from google_emulator.protocol.blobs import Blob, BlobStore, store_body
 
 UNKNOWN_TYPE = "application/octet-stream"
-# seconds that an older request is given to store what is in the network
+# seconds for an older request to store what has arrived
 SETTLING_TIME = 0.25
 _DISAGREEMENT = (
     "Content-Type specified in the upload ({upload}) does not match Content-Type specified in "
@@ -36,7 +37,7 @@ _DISAGREEMENT = (
 
 @dataclass(frozen=True)
 class Media:
-    """What an upload has brought: its bytes, their declared type, and the metadata sent with
+    """The contents of an upload: its bytes, their declared type, and the metadata sent with
     them.
     """
 
@@ -53,13 +54,14 @@ Finish: TypeAlias = Callable[[Request, Media], "dict[str, Json]"]
 class UploadMethod:
     """A method that takes media.
 
-    `check` is given the request and its metadata before bytes are taken and raises `ApiError`; what
-    it returns is ignored. `finish` turns complete media into the resource. `accept` are media types
-    (with `*`), `limit` is in bytes, `algorithms` the digests that its resource shows. `created` is
-    the status of success; `empty` says that success has no body. `upload_type` is false where only
-    the X-Goog-Upload headers are understood. `type_field` is the field of the metadata that has to
-    agree with the media type of the upload, where there is one. `fields` are those of the resource
-    that are answered where the request does not ask for any; empty: all.
+    `check` is called with the request and its metadata before bytes are read, and raises
+    `ApiError`; what it returns is ignored. `finish` turns complete media into the resource.
+    `accept` are media types (with `*`), `limit` is in bytes, `algorithms` are the digests that the
+    resource shows. `created` is the status of success at the end of a session of the `uploadType`
+    dialect; `empty` says that success has no body. `upload_type` is false if the method understands
+    only the X-Goog-Upload headers. `type_field` is the field of the metadata that has to agree with
+    the media type of the upload, if there is one. `fields` are those of the resource that are
+    answered if the request does not ask for any; empty means all.
     """
 
     id: str
@@ -78,24 +80,22 @@ class UploadMethod:
     fields: str = ""
 
     def check_start(self, request: Request, metadata: dict[str, Json]) -> None:
-        """Refuses what can be refused before bytes arrive."""
+        """Raise `ApiError` for what can be refused before bytes arrive."""
         self.check(request, metadata)
         self.asked(request)
 
     def asked(self, request: Request) -> Fields:
-        """The fields of the resource that the response has. Raises `ApiError` 400 for what is no
-        such notation.
+        """Return the fields of the resource that the response has. Raises `ApiError` 400 if
+        `fields` is malformed.
         """
         return read_fields(request.query.get("fields") or self.fields)
 
     def response(self, resource: dict[str, Json], status: int = 200) -> Response:
-        """The response of success."""
+        """Return the response of success, with the resource unless success has no body."""
         return Response(status) if self.empty else json_response(resource, status)
 
     def check_agreement(self, content_type: str, metadata: dict[str, Json]) -> None:
-        """Refuses (400) a media type of the upload, if it has one, that is another than that of the
-        metadata.
-        """
+        """Raise `ApiError` 400 if the upload and its metadata have different media types."""
         meant = metadata.get(self.type_field) if content_type else None
         if meant and meant != content_type:
             raise ApiError(
@@ -105,8 +105,8 @@ class UploadMethod:
             )
 
     def check_media(self, content_type: str, size: int | None) -> None:
-        """Refuses a media type that the method does not take (400) and a size in bytes above its
-        limit (413).
+        """Raise `ApiError` 400 for a media type that the method does not take, 413 for more bytes
+        than its limit.
         """
         kind = (content_type or UNKNOWN_TYPE).partition(";")[0].strip().lower()
         if not any(fnmatchcase(kind, pattern) for pattern in self.accept):
@@ -125,7 +125,7 @@ class UploadMethod:
 
 
 class Service:
-    """Something that is served under paths of its own: calls, and methods that take media."""
+    """A service under paths of its own: plain calls, and methods that take media."""
 
     routes: Sequence[Route] = ()
     uploads: Sequence[UploadMethod] = ()
@@ -135,11 +135,11 @@ class Service:
 class Session:
     """One upload in progress.
 
-    Sizes are in bytes; `total` is None while unknown; `received` counts every byte that came,
-    `repeated` those stored already; `uneven_chunks` are those that were no multiple of the
-    granularity and not the last. `expires` is in seconds since the epoch. `started` is the request
-    that opened it. `result` is the response that every request gets once the session is over.
-    `lock` guards all of it.
+    Sizes are in bytes. `total` is None while it is unknown; `received` counts every byte that came,
+    `repeated` those that were stored already; `uneven_chunks` counts chunks before the last that
+    were no multiple of the granularity. `expires` is in seconds since the epoch. `started` is the
+    request that opened the session. `result` is the response to every request once the session is
+    over. `lock` guards all of it.
     """
 
     id: str
@@ -167,8 +167,8 @@ class Session:
         return self.state != "open"
 
     def supersede(self) -> None:
-        """Begins a new request: an older one gets a moment to store what is in the network, and no
-        more after it.
+        """Begin a new request: an older one has `SETTLING_TIME` to store what has arrived, and can
+        store nothing afterwards.
         """
         with self.lock:
             self.lock.wait_for(lambda: not self._storing, timeout=SETTLING_TIME)
@@ -178,11 +178,10 @@ class Session:
     def store(
         self, body: Body, *, skip: int = 0, max_stored: int | None = None
     ) -> None:
-        """Stores a body behind what is there, after passing over `skip` bytes that are there
-        already.
+        """Append a body without its first `skip` bytes, which are stored already.
 
-        Behind its first `max_stored` bytes the rest of the body is lost. Raises `Disconnected` when
-        the client goes away, `ApiError` when a newer request has superseded this one.
+        Everything after its first `max_stored` bytes is lost. Raises `Disconnected` if the client
+        goes away, `ApiError` if a newer request has superseded this one.
         """
         with self.lock:
             turn, start = self._turn, self.blob.size
@@ -197,7 +196,7 @@ class Session:
 
         def write(data: memoryview) -> None:
             with self.lock:
-                count()  # at once: a request may stand still for ever
+                count()  # now, since the request may never go on
                 if self._turn != turn or self.finished:
                     raise ApiError(503, "A newer request has taken the upload over.")
                 self.blob.write(data)
@@ -213,13 +212,13 @@ class Session:
                 self.lock.notify_all()
 
     def lose(self, size: int) -> None:
-        """Forgets the stored bytes from offset `size` on."""
+        """Remove the stored bytes from offset `size` on."""
         with self.lock:
             self.blob.truncate(size)
 
     def cancel(self, result: Response | None = None) -> None:
-        """Ends an open session and drops its bytes; `result` is what later requests are answered,
-        if anything.
+        """End an open session and delete its bytes. `result` is the response to later requests, if
+        any.
         """
         with self.lock:
             if self.state == "open":
@@ -229,10 +228,8 @@ class Session:
 
 @dataclass(frozen=True)
 class CompletedUpload:
-    """One upload that was completed: how it came, what it is, and what came of it. `received` is in
-    bytes.
-
-    `request` is the only one, or the one that opened the session.
+    """One completed upload. `request` is the only one, or the one that opened the session;
+    `received` is in bytes, `requests` counts those that carried media.
     """
 
     method: UploadMethod
@@ -269,9 +266,10 @@ class UploadStore:
         content_type: str,
         total: int | None,
     ) -> Session:
-        """A new session for the request's method, its metadata taken from the payload.
+        """Open a session for the request's method, with the metadata of its payload.
 
-        `content_type` may be empty: nobody has said; `total` is in bytes.
+        `content_type` is empty if the client did not declare one; `total` is in bytes. Raises
+        `ApiError` if the method refuses the upload.
         """
         metadata = request.json()
         method.check_agreement(content_type, metadata)
@@ -292,9 +290,9 @@ class UploadStore:
         return session
 
     def continue_session(self, request: Request) -> Session:
-        """The session that the request's URI names, ready for a new request.
+        """Return the session that the request's URI names, ready for a new request.
 
-        Raises `ApiError` 404 when it is unknown, expired or another path's.
+        Raises `ApiError` 404 if it is unknown, expired or belongs to another path.
         """
         session = self.sessions.get(request.upload_id)
         if (
@@ -307,7 +305,9 @@ class UploadStore:
         return session
 
     def finish_session(self, session: Session, request: Request) -> Response:
-        """Makes the resource of what is stored, once; afterwards every response is the same one."""
+        """Make the resource of what is stored, and return the response. Every later call returns
+        the same one.
+        """
         with session.lock:
             if session.result is None:
                 method, started = (
@@ -345,8 +345,8 @@ class UploadStore:
         received: int,
         requests: int = 1,
     ) -> dict[str, Json]:
-        """Carries out the method's effect with complete media and records it; returns what is told
-        of the resource.
+        """Carry out the method with complete media and record the upload. Return the fields of the
+        resource that the response has.
         """
         with self._lock:
             resource = selected(method.finish(request, media), method.asked(request))

@@ -1,1 +1,3 @@
-"""Google's APIs, one module (or, for Play, folder) each: their own rules and their own memory."""
+"""Google's APIs, each in a module of its own (Play in a folder), with their own rules and their own
+memory.
+"""

@@ -1,4 +1,4 @@
-"""Every upload path without rules of its own: it takes any bytes and answers with a plausible
+"""Every upload path without rules of its own: any bytes are accepted and answered with a plausible
 resource.
 """
 
@@ -12,7 +12,7 @@ from google_emulator.protocol.uploads import Media, Service, UploadMethod
 
 
 class GenericUpload(Service):
-    """An API that is known to take media, and nothing else."""
+    """An API of which only is known that it takes media."""
 
     def __init__(self) -> None:
         self._numbers = itertools.count(1)
@@ -29,8 +29,8 @@ class GenericUpload(Service):
         ]
 
     def _resource(self, _: Request, media: Media) -> dict[str, Json]:
-        """A resource as most APIs would give it: the metadata, an id, and what is known of the
-        bytes.
+        """Return a resource as most APIs would: the metadata, an id, and the size and digests of
+        the bytes.
         """
         number = str(next(self._numbers))
         return {

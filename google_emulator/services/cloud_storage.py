@@ -30,7 +30,7 @@ WRITE = tuple(
     for name in ("devstorage.read_write", "devstorage.full_control", "cloud-platform")
 )
 READ = (*WRITE, _SCOPE + "devstorage.read_only", _SCOPE + "cloud-platform.read-only")
-# What metadata may say of an object beside its contentType and its own metadata.
+# The fields of an object that metadata can set, besides `contentType` and `metadata`.
 SETTABLE = (
     "cacheControl",
     "contentDisposition",
@@ -47,7 +47,7 @@ _OBJECT = _OBJECTS + "/{name}"
 
 
 class CloudStorage(Service):
-    """The objects of every bucket, by `b/BUCKET/o/NAME`, and their bytes by the same key."""
+    """The objects of every bucket by `b/BUCKET/o/NAME`, and their bytes by the same key."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self.objects: dict[str, dict[str, Json]] = {}
@@ -116,7 +116,9 @@ class CloudStorage(Service):
         return self.objects[key]
 
     def _check_generation(self, request: Request, key: str) -> None:
-        """`ifGenerationMatch`: 0 means that the object must not exist yet."""
+        """Raise `ApiError` 412 unless `ifGenerationMatch` and `ifMetagenerationMatch` match the
+        object; 0 means that it must not exist.
+        """
         present = self.objects.get(key, {})
         for name, field in (
             ("ifGenerationMatch", "generation"),
@@ -156,8 +158,8 @@ class CloudStorage(Service):
         }
 
     def _found(self, request: Request) -> tuple[str, dict[str, Json]]:
-        """The object that the path names, of the generation that the query may name. Raises
-        `ApiError` 404.
+        """Return the key of the object that the path names, and the object, in the generation of
+        the query if it has one. Raises `ApiError` 404.
         """
         bucket, name = request.params["bucket"], request.params["name"]
         found = self.objects.get(f"b/{bucket}/o/{name}")
@@ -170,8 +172,8 @@ class CloudStorage(Service):
         return f"b/{bucket}/o/{name}", found
 
     def _get(self, request: Request) -> Json:
-        """The resource, or its bytes; those stored as gzip are decompressed for a client that does
-        not take gzip.
+        """Return the resource or its bytes. Bytes stored as gzip are decompressed for a client that
+        does not accept gzip.
         """
         key, found = self._found(request)
         if request.query.get("alt") != "media":
@@ -215,7 +217,9 @@ class CloudStorage(Service):
         return Response(204)
 
     def _change(self, request: Request) -> Json:
-        """Changes what may be changed; null takes a field or one entry of its metadata away."""
+        """Change the fields that can be changed. null removes a field, or an entry of its
+        metadata.
+        """
         key, found = self._found(request)
         wanted = request.json()
         metadata = wanted.get("metadata", {})
@@ -235,7 +239,7 @@ class CloudStorage(Service):
         return self.objects[key]
 
     def _rewrite(self, request: Request) -> Json:
-        """A copy, in one step whatever its size."""
+        """Copy an object, in one step whatever its size."""
         made = self._copied(request)
         size = {
             "totalBytesRewritten": made["size"],
@@ -282,8 +286,8 @@ class CloudStorage(Service):
 def _check_bucket(name: str) -> None:
     """Raise `ApiError` 400 for a name that no bucket can have.
 
-    cloud.google.com/storage/docs/buckets#naming. The least length of 3 is not demanded, so that
-    tests may use short names.
+    cloud.google.com/storage/docs/buckets#naming. Names of fewer than 3 characters are accepted, so
+    that tests can use short ones.
     """
     parts = name.split(".")
     too_long = len(name) > (63 if len(parts) == 1 else 222) or any(
@@ -303,10 +307,11 @@ def _check_bucket(name: str) -> None:
 def _page(
     names: Iterable[str], query: Mapping[str, str]
 ) -> tuple[list[tuple[str, bool]], str]:
-    """The page of a listing that the query asks for, and how to ask for the next one.
+    """Return the page of a listing that the query asks for, and the token of the next page; empty
+    if this is the last one.
 
-    An entry is a name, and whether it is a prefix that stands for what lies behind a delimiter.
-    Raises `ApiError` 400 for a page size or a token that is none.
+    An entry is a name, and whether it is a prefix that stands for all names that begin with it.
+    Raises `ApiError` 400 for an invalid page size or token.
     """
     prefix, delimiter = query.get("prefix", ""), query.get("delimiter", "")
     entries = set()
@@ -330,7 +335,7 @@ def _page(
 
 
 def _names(server_url: str, bucket: str, name: str, generation: str) -> dict[str, Json]:
-    """The fields that say which object it is and where it is to be had."""
+    """Return the fields that identify an object and say where it can be read."""
     path = f"{_OBJECTS.format(bucket=quote(bucket, safe=''))}/{quote(name, safe='')}"
     return {
         "id": f"{bucket}/{name}/{generation}",
@@ -385,8 +390,8 @@ def _bucket(name: str) -> dict[str, Json]:
 
 
 def _check_digests(request: Request, media: Media) -> None:
-    """Refuses (400) bytes that are not those that the metadata, or X-Goog-Hash beside the last of
-    them, tell of.
+    """Raise `ApiError` 400 if the bytes do not have the digests that the metadata or X-Goog-Hash
+    state. The header may come with the last request.
     """
     stated = [
         ("md5", media.metadata.get("md5Hash")),

@@ -1,5 +1,5 @@
-"""Google Drive: files are created, replaced, found, read and deleted, and answer with the fields
-that were asked for.
+"""Google Drive: files are created, replaced, found, read and deleted, and answered with the
+requested fields.
 
 Reference: developers.google.com/drive/api/reference/rest/v3/files.
 """
@@ -22,8 +22,8 @@ from google_emulator.protocol.blobs import Blob
 from google_emulator.protocol.uploads import Media, Service, UploadMethod
 
 Condition: TypeAlias = Callable[[Mapping[str, Json]], bool]
-MAX_DEPTH = 20  # parentheses and negations within each other
-# with the blanks before it
+MAX_DEPTH = 20  # of nested parentheses and negations
+# a token, with the blanks before it
 _TOKEN = re.compile(r"\s*('(?:[^'\\]|\\.)*'|[()]|<=|>=|!=|[=<>]|\w+)")
 WRITE = tuple(
     f"https://www.googleapis.com/auth/{name}"
@@ -52,7 +52,7 @@ class DriveQuery:
     """The search language of files.list, as far as clients use it: comparisons, `in`, `and`, `or`,
     `not`.
 
-    A parser by recursive descent. Reference:
+    This is a recursive descent parser. Reference:
     developers.google.com/drive/api/guides/ref-search-terms.
     """
 
@@ -67,8 +67,8 @@ class DriveQuery:
             at = found.end()
 
     def parse(self) -> Condition:
-        """What the query asks; an empty one asks nothing. Raises `ApiError` 400 for what is
-        none.
+        """Return the condition of the query, which holds for every file if the query is empty.
+        Raises `ApiError` 400 if it is malformed.
         """
         whole = self._joined(MAX_DEPTH, "or") if self._tokens else lambda _: True
         if self._tokens:
@@ -81,7 +81,7 @@ class DriveQuery:
         return self._tokens.pop(0)
 
     def _joined(self, depth: int, word: str) -> Condition:
-        """Parts that are joined by this word, of which `and` binds tighter."""
+        """Return the condition of parts joined by this word; `and` binds tighter than `or`."""
         parts: list[Condition] = []
         while not parts or self._tokens[:1] == [word]:
             if parts:
@@ -108,7 +108,9 @@ class DriveQuery:
         return inside
 
     def _comparison(self) -> Condition:
-        """A field, an operator and a value; or a value that is `in` a field."""
+        """Return the condition of a comparison: a field, an operator and a value, or a value that
+        is `in` a field.
+        """
         left, sign, right = self._take(), self._take(), self._take()
         if sign == "in" and left.startswith("'"):
             wanted = _unquoted(left)
@@ -121,7 +123,7 @@ class DriveQuery:
 
 
 def _invalid() -> ApiError:
-    """Drive does not say why."""
+    """Return the 400 of Drive, which gives no reason."""
     return ApiError(400, "Invalid Value", "invalid")
 
 
@@ -134,9 +136,7 @@ def _as_text(value: Json) -> str:
 
 
 class Drive(Service):
-    """The files of one account, by id; folders are files, too, and the root is there from the
-    start.
-    """
+    """The files of one account, by id. Folders are files, too. The root folder always exists."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self.files: dict[str, dict[str, Json]] = {}
@@ -199,8 +199,8 @@ class Drive(Service):
             )
 
     def _list(self, request: Request) -> Json:
-        """A page of the files that `q` asks for; the newest first, as Drive gives them unless told
-        otherwise.
+        """Return a page of the files that `q` selects, the newest first, which is Drive's
+        default.
         """
         condition, begin = (
             DriveQuery(request.query.get("q", "")).parse(),
@@ -302,7 +302,9 @@ def _number(request: Request, name: str, default: int) -> int:
 
 
 def _about(request: Request) -> Json:
-    """Who asks, and how much room is left; Drive gives no answer here without `fields`."""
+    """Return the user and the storage quota. Raises `ApiError` 400 without `fields`, as Drive
+    does.
+    """
     if not request.query.get("fields"):
         raise ApiError(
             400, "The 'fields' parameter is required for this method.", "required"

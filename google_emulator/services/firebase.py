@@ -1,10 +1,10 @@
 """Firebase App Distribution: the releases of an app, their notes, testers and groups.
 
 Reference: the discovery document firebaseappdistribution.v1 and
-firebase.google.com/docs/reference/app-distribution/rest. The document says of distribute that it
-creates testers, and that a group that does not exist is an INVALID_ARGUMENT; an alias that can be
-none has been answered with 404 "Requested entity was not found." (Firebase-Distribution-Github-
-Action, issue 75). The other refusals are in this emulator's own words.
+firebase.google.com/docs/reference/app-distribution/rest. The document says that distribute creates
+testers, and that a group that does not exist is an INVALID_ARGUMENT. An alias that no group can
+have was answered with 404 "Requested entity was not found." (Firebase-Distribution-Github-Action,
+issue 75). The other refusals are in this emulator's own words.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ _ID = "firebaseappdistribution.projects.apps.releases"
 
 @dataclass
 class AppRelease:
-    """A release: the binary, its notes, and to whom it was distributed; `invitations` counts the
-    mails.
+    """A release: the binary, its notes, and to whom it was distributed. `invitations` counts the
+    requests to distribute it.
     """
 
     name: str
@@ -63,7 +63,7 @@ class AppRelease:
     invitations: int = 0
 
     def shown(self) -> dict[str, Json]:
-        """The resource."""
+        """Return the Release resource."""
         app, _, release = self.name.partition("/releases/")
         number, app_id = app.split("/")[1], app.split("/")[3]
         told: dict[str, Json] = {
@@ -84,7 +84,9 @@ class AppRelease:
 
 
 class AppDistribution(Service):
-    """The releases by name. Every app of a project exists, with the groups of the settings."""
+    """The releases by name. With no `firebase_apps` in the settings, every app exists in its own
+    project.
+    """
 
     def __init__(self, config: Config, processing: Processing) -> None:
         self.releases: dict[str, AppRelease] = {}
@@ -141,13 +143,11 @@ class AppDistribution(Service):
         ]
 
     def _check(self, request: Request, _: Mapping[str, Json]) -> None:
-        """Refuses a request without the headers that the reference requires, and an app that does
-        not exist, or not in the project of this number.
+        """Raise `ApiError` for a request without the headers that the reference requires, or for an
+        app that does not exist in the project.
         """
         if request.header(PREFIX + "Protocol").lower() != "raw":
-            raise ApiError(
-                400, "This upload is spoken to with X-Goog-Upload-Protocol: raw."
-            )
+            raise ApiError(400, "This upload requires X-Goog-Upload-Protocol: raw.")
         if not request.header(PREFIX + "File-Name"):
             raise ApiError(400, "X-Goog-Upload-File-Name is required.")
         self._check_app(request)
@@ -178,7 +178,9 @@ class AppDistribution(Service):
         return self._processing.keep(name, task, shown)
 
     def _made(self, app: str, media: Media) -> tuple[str, dict[str, Json]]:
-        """Why no release comes of a file, else the response with the release."""
+        """Return the error and an empty response if the file can't become a release, otherwise an
+        empty error and the response with the release.
+        """
         kind = _kind_of(media)
         if kind is None:
             return "The binary is neither an APK nor an Android App Bundle.", {}
@@ -269,7 +271,7 @@ class AppDistribution(Service):
 
 
 def _kind_of(media: Media) -> ArtifactKind | None:
-    """Whether the binary is an APK or a bundle; None where it is neither."""
+    """Return whether the binary is an APK or a bundle; None if it is neither."""
     try:
         with zipfile.ZipFile(media.blob.path) as archive:
             names = set(archive.namelist())

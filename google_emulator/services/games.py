@@ -1,5 +1,6 @@
-"""Play Games: icons of achievements and leaderboards, as in
-developer.android.com/games/services/publishing/upload.
+"""Play Games: icons of achievements and leaderboards.
+
+Reference: developer.android.com/games/services/publishing/upload.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ IMAGE_TYPES = ("ACHIEVEMENT_ICON", "LEADERBOARD_ICON")
 
 
 class PlayGames(Service):
-    """The images, by `RESOURCE/TYPE`: a resource has one of each type, and a newer one takes its
-    place.
+    """The images by `RESOURCE/TYPE`. A resource has one image of each type; a new one replaces
+    it.
     """
 
     def __init__(self) -> None:
@@ -34,7 +35,7 @@ class PlayGames(Service):
         ]
 
     def _image(self, request: Request, media: Media | None = None) -> dict[str, Json]:
-        """The image's resource; metadata that comes alone leaves the picture as it is."""
+        """Return the image's resource. Metadata without media leaves the picture as it is."""
         _check_type(request)
         resource, image_type = request.params["resource"], request.params["type"]
         made = {

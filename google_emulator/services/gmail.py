@@ -33,7 +33,7 @@ MODIFY = ("https://mail.google.com/", _AUTH + "modify")
 SEND = (*MODIFY, _AUTH + "send", _AUTH + "compose")
 INSERT = (*MODIFY, _AUTH + "insert")
 COMPOSE = (*MODIFY, _AUTH + "compose")
-# Some of them; archives that hold such a file are not looked into.
+# Some of the blocked types. Archives are not searched for such files.
 BLOCKED = (
     ".apk",
     ".bat",
@@ -55,8 +55,8 @@ DRAFT = USERS + "/drafts/{draft}"
 class Gmail(Service):
     """The mailbox of the emulated user.
 
-    `messages` are in the order of their arrival, `drafts` by id; `effects` counts by action what
-    was really done. A message that was sent twice is here twice, and counted twice.
+    `messages` are in the order of their arrival, `drafts` are by id, and `effects` counts what was
+    really done, by action. A message that was sent twice is there twice and counted twice.
     """
 
     def __init__(self, blobs: BlobStore) -> None:
@@ -181,8 +181,8 @@ class Gmail(Service):
         )
 
     def _raw(self, finish: Finish) -> Handler:
-        """The method for a message inside JSON: `raw` in base64url, of the message or of the
-        draft's message.
+        """Return the handler of a method whose message is in the JSON: `raw` in base64url, of the
+        message or of the draft's message.
         """
 
         def handle(request: Request) -> Response:
@@ -242,7 +242,7 @@ class Gmail(Service):
         return self._set_draft(request, draft["id"], media, "draft-update")
 
     def _send_replaced_draft(self, request: Request, media: Media) -> dict[str, Json]:
-        """Sends a draft with these bytes in place of its own."""
+        """Send a draft with these bytes instead of its own."""
         draft = self._draft(request, str(media.metadata.get("id", "")))
         message = self._message(
             request, media, _object(media.metadata.get("message")), ["SENT"]
@@ -250,7 +250,7 @@ class Gmail(Service):
         return self._deliver_draft(draft["id"], message)
 
     def _send_draft(self, request: Request) -> Json:
-        """Sends a draft as it is, or with the message that the request holds; no media travels."""
+        """Send a draft as it is, or with the message in the JSON of the request."""
         if "raw" in _object(request.json().get("message")):
             return self._raw(self._send_replaced_draft)(request)
         draft = self._draft(request, str(request.json().get("id", "")))
@@ -271,7 +271,7 @@ class Gmail(Service):
 
 
 def _read_headers(blob: Blob) -> Message:
-    """The headers of an RFC 822 message. Raises `ApiError` 400 when there are none."""
+    """Return the headers of an RFC 822 message. Raises `ApiError` 400 if there are none."""
     with blob.path.open("rb") as file:
         head = file.read(HEADER_LIMIT)
     end = min(
@@ -288,7 +288,7 @@ def _check_attachments(path: Path) -> None:
     """Raise `ApiError` 400 for a message with an attachment that Gmail blocks.
 
     Gmail Help, "File types blocked in Gmail" (answer 6590). No document has the API's words; these
-    are those of the mail server (552-5.7.0).
+    are the mail server's (552-5.7.0).
     """
     with path.open("rb") as file:
         message = BytesParser().parse(file)
@@ -312,8 +312,8 @@ def _object(value: Json) -> dict[str, Json]:
 
 
 def _user(request: Request) -> str:
-    """Whose mailbox it is. Raises `ApiError` as Gmail does for an account without one, or for
-    another's.
+    """Return the owner of the mailbox. Raises `ApiError`, as Gmail does, for an account without a
+    mailbox, or for another user's.
     """
     if request.account == SERVICE_ACCOUNT and not request.subject:
         raise failed_precondition("Precondition check failed.")

@@ -47,7 +47,9 @@ class OverTheAir(Service):
         ]
 
     def _list(self, request: Request) -> Json:
-        """What an upload's answer leaves out: the names of the packages, beside their titles."""
+        """Return the packages of a deployment with their names, which the answer to an upload
+        leaves out.
+        """
         view = request.query.get("view", "BASIC")
         if view not in VIEWS:
             raise ApiError(400, f"Invalid value at 'view' (TYPE_ENUM), \"{view}\"")
@@ -76,7 +78,7 @@ class OverTheAir(Service):
 
 
 def _resource(package: dict[str, Json], *, detailed: bool) -> dict[str, Json]:
-    """A package as the API shows it; what became of its upload is among the details."""
+    """Return a package as the API shows it; the state of its upload is in the details."""
     state = (
         {"uploadState": "FAILURE", "uploadError": package["error"]}
         if package["error"]

@@ -1,7 +1,8 @@
-"""JSON as a message of Google's: what its parser takes for what, and what it refuses, in its words.
+"""JSON as Google's parser of protocol buffers reads it: what it accepts for a message, and its
+words for what it refuses.
 
-Numbers may be written as texts, the names of fields as `versionCodes` or `version_codes`; 2.0 is a
-whole number, a single value stands for a list of one, and null for nothing. Reference:
+Numbers may be written as texts, and field names as `versionCodes` or `version_codes`. 2.0 is a
+whole number, a single value stands for a list of one, and null for an absent field. Reference:
 protobuf.dev/programming-guides/json.
 """
 
@@ -25,7 +26,7 @@ _BOOLEANS: Mapping[bool | str, bool] = {
 
 @dataclass(frozen=True)
 class ScalarRule:
-    """A field of this type; `read` gives the value meant, and None for what is none."""
+    """A field of a scalar type. `read` returns the value; None if the JSON is no such value."""
 
     type_name: str
     read: Callable[[Json], Json]
@@ -33,13 +34,14 @@ class ScalarRule:
 
 @dataclass(frozen=True)
 class EnumRule:
-    """A field with one of these values; `type_name` is the protocol buffers' name of the enum."""
+    """A field with one of these values. `type_name` is the enum's name in the protocol buffers."""
 
     type_name: str
     values: tuple[str, ...]
 
 
-# A repeated field is a list of its one rule, a message a mapping of its fields' names to theirs.
+# The rule of a repeated field is a list with the rule of its items; that of a message is a mapping
+# from the names of its fields to their rules.
 Rule: TypeAlias = "ScalarRule | EnumRule | list[Rule] | Mapping[str, Rule]"
 
 
@@ -88,15 +90,15 @@ boolean = ScalarRule(
     "TYPE_BOOL",
     lambda value: _BOOLEANS.get(value) if isinstance(value, (bool, str)) else None,
 )
-# `-14400s`
+# such as `-14400s`
 duration = ScalarRule("type.googleapis.com/google.protobuf.Duration", _duration)
 
 
 def read_message(
     value: Json, rule: Mapping[str, Rule], path: str = ""
 ) -> dict[str, Json]:
-    """The fields that are given. `path` is the message's name in Google's refusals. Raises
-    `ApiError` 400.
+    """Return the fields that are given. `path` is the name of the message in Google's refusals.
+    Raises `ApiError` 400.
     """
     if isinstance(value, list):
         raise _unknown(path, "Proto field is not repeating, cannot start list.")
@@ -138,7 +140,7 @@ def _read(value: Json, rule: Rule, path: str) -> Json:
 
 
 def _snake_case(name: str) -> str:
-    """The field's name in the protocol buffers, which Google's messages use."""
+    """Return the field's name in the protocol buffers, which Google's refusals use."""
     return re.sub(r"([A-Z])", lambda match: "_" + match[1].lower(), name)
 
 

@@ -1,5 +1,5 @@
-"""APIs that go on working on a file after they have answered its upload: they answer with a
-long-running operation, or with a resource that has a state, and show it again when they are asked.
+"""APIs that answer an upload before they have processed the file: with a long-running operation, or
+with a resource that has a state. Both can be asked for again.
 
 References: the discovery documents of Artifact Registry (v1, v1beta2), Checks (v1alpha), the Chrome
 Web Store (v1.1, v2), BigQuery (v2), Analytics (v3) and YouTube (v3), and google.aip.dev/151 for
@@ -24,8 +24,8 @@ MAX_PACKAGE = 2 << 30  # bytes, of the Chrome Web Store
 
 @dataclass
 class Task:
-    """What a service makes of one file: after so many `looks` it is through; with an `error` it has
-    failed then.
+    """The processing of one file. It ends after so many more `looks` (status requests), and fails
+    if there is an `error`.
     """
 
     method: str
@@ -38,11 +38,11 @@ class Task:
 
     @property
     def at_work(self) -> bool:
-        """Whether it is not through."""
+        """Whether the file is still being processed."""
         return self.looks > 0
 
     def state(self, at_work: str, done: str, failed: str) -> str:
-        """One of three words for how far it is."""
+        """Return the one of three words for the state of the task."""
         if self.at_work:
             return at_work
         return failed if self.error else done
@@ -52,7 +52,7 @@ Shown: TypeAlias = Callable[[Task], dict[str, Json]]
 
 
 class Processing:
-    """What the services work on, by the name under which they are asked about it."""
+    """The tasks of all services, by the name in a status request."""
 
     def __init__(self, config: Config) -> None:
         self._config = config
@@ -60,7 +60,7 @@ class Processing:
         self._count = 0
 
     def begin(self, method: str, request: Request, media: Media) -> Task:
-        """A new task, with what the settings say becomes of it."""
+        """Return a new task; the settings say how long it takes and whether it fails."""
         self._count += 1
         rules = self._config.processing
         given = rules[method] if method in rules else rules.get("*") or {}
@@ -70,12 +70,12 @@ class Processing:
         )
 
     def keep(self, name: str, task: Task, shown: Shown) -> dict[str, Json]:
-        """The first answer about a task, which is asked about by this name from now on."""
+        """Keep a task under the name for status requests, and return the first answer about it."""
         self._tasks[name] = (task, shown)
         return shown(task)
 
     def look(self, name: str) -> dict[str, Json]:
-        """The next answer. Raises `ApiError` 404 for a name that nothing has."""
+        """Return the answer to a status request. Raises `ApiError` 404 for an unknown name."""
         if name not in self._tasks:
             raise ApiError(404, "Requested entity was not found.")
         task, shown = self._tasks[name]
@@ -84,7 +84,7 @@ class Processing:
 
 
 def operation(name: str, task: Task, response: Mapping[str, Json]) -> dict[str, Json]:
-    """A google.longrunning.Operation; as in all of Google's JSON, what is false is left out."""
+    """Return a google.longrunning.Operation. As in all of Google's JSON, false is left out."""
     if task.at_work:
         return {"name": name}
     if task.error:
@@ -94,7 +94,7 @@ def operation(name: str, task: Task, response: Mapping[str, Json]) -> dict[str, 
 
 
 class ArtifactRegistry(Service):
-    """Artifacts of a repository. Only files and generic artifacts can be sent resumably."""
+    """Artifacts of a repository."""
 
     def __init__(self, processing: Processing) -> None:
         self._processing = processing
@@ -138,7 +138,7 @@ class ArtifactRegistry(Service):
         name = f"{project}/operations/{task.number}"
         parent = f"{project}/repositories/{task.params['repository']}"
         artifact: dict[str, Json] = {"name": f"{parent}/{collection}/{task.number}"}
-        # Of these three the documents have the type of the response: a list of artifacts.
+        # Only for these three do the documents have the type of the response: a list of artifacts.
         response = artifact
         if collection in ("aptArtifacts", "googetArtifacts", "yumArtifacts"):
             response = {collection: [artifact]}
@@ -191,7 +191,9 @@ class Checks(Service):
 
 
 class ChromeWebStore(Service):
-    """Packages of items, in both versions of the API. Version 2 has no words for a failure."""
+    """Packages of items, in both versions of the API. Version 2 reports a failure without a
+    reason.
+    """
 
     def __init__(self, processing: Processing) -> None:
         self._processing = processing
@@ -311,7 +313,7 @@ class BigQuery(Service):
         return self._processing.keep(f"bigquery/job_{task.number}", task, shown)
 
     def _get(self, request: Request) -> Json:
-        # A job outside of the US is not found without its place.
+        # A job outside of the US is not found without its location.
         if request.query.get("location") != "EU":
             raise ApiError(404, f"Not found: Job {request.params['job']}")
         return self._processing.look(f"bigquery/{request.params['job']}")
@@ -369,7 +371,7 @@ class Analytics(Service):
 
 
 class YouTube(Service):
-    """Videos and their captions. What becomes of a video after its upload is not shown here."""
+    """Videos and their captions. What becomes of a video after its upload can't be asked here."""
 
     def __init__(self, processing: Processing) -> None:
         self._processing = processing
@@ -436,7 +438,7 @@ class YouTube(Service):
 
 
 def services(processing: Processing) -> list[Service]:
-    """All of them."""
+    """Return all services of this module."""
     return [
         ArtifactRegistry(processing),
         Checks(processing),

@@ -1,5 +1,5 @@
-"""The Play Developer Reporting API: how fresh a metric set is, and its values, once a query has
-been checked.
+"""The Play Developer Reporting API: how fresh a metric set is, and its values, after a check of the
+query.
 
 Reference: developers.google.com/play/developer/reporting/reference/rest.
 """
@@ -88,8 +88,8 @@ _REQUEST: Mapping[str, Rule] = {
 
 @dataclass(frozen=True)
 class MetricsQuery:
-    """What is asked: points from `start` to before `end`, for which slices, how many rows at once
-    from where on.
+    """A query: the points from `start` to before `end`, the metrics and dimensions, and the
+    page.
     """
 
     period: AggregationPeriod
@@ -103,8 +103,8 @@ class MetricsQuery:
 
 
 def read_query(body: Mapping[str, Json], metric_set: MetricSet) -> MetricsQuery:
-    """The query in a request's body. Raises `ApiError` 400 for whatever Google's documents do not
-    allow.
+    """Return the query in the body of a request. Raises `ApiError` 400 for what Google's documents
+    do not allow.
     """
     given = read_message(dict(body), _REQUEST)
     period, start, end = _timeline(given.get("timelineSpec", {}))
@@ -151,7 +151,7 @@ def _names(given: Mapping[str, Json], field: str) -> tuple[str, ...]:
 
 
 def _timeline(spec: Mapping[str, Json]) -> tuple[AggregationPeriod, int, int]:
-    """The period, and the points from the first to past the last."""
+    """Return the period, the first point, and the point after the last."""
     period = PERIODS.get(spec.get("aggregationPeriod", ""))
     if period is None:
         raise invalid_argument(
@@ -173,8 +173,8 @@ def _timeline(spec: Mapping[str, Json]) -> tuple[AggregationPeriod, int, int]:
 
 
 def _time(written: Mapping[str, Json], period: AggregationPeriod) -> datetime:
-    """The civil time at which a point begins. Raises `ApiError` 400 unless it is aligned, and in
-    the period's zone.
+    """Return the civil time at which a point begins. Raises `ApiError` 400 unless it is aligned and
+    in the period's time zone.
     """
     zone, offset = (
         written.get("timeZone", {}).get("id", period.zone),
@@ -261,8 +261,8 @@ class ReportingApi(Service):
         )
 
     def _opened(self, request: Request) -> AppVitals:
-        """The vitals of the request's app. Raises `ApiError` where it can't be seen, or the API is
-        scripted to fail.
+        """Return the vitals of the request's app. Raises `ApiError` if the account can't see the
+        app, or the API is scripted to fail.
         """
         for name in request.query:
             if name not in PARAMETERS:
@@ -290,8 +290,8 @@ def _page(
     vitals: AppVitals,
     request: Request,
 ) -> dict[str, Json]:
-    """One page; its token holds the next row's number, and a digest of the request that it
-    continues.
+    """Return one page. The token of the next page has the number of its first row, and a digest of
+    the request.
     """
     asked = {
         name: value
@@ -327,8 +327,8 @@ def _page(
 def _rows(
     vitals: AppVitals, query: MetricsQuery, metric_set: MetricSet
 ) -> list[dict[str, Json]]:
-    """Every MetricsRow of the response, by time and then by version, without those that have too
-    few users.
+    """Return every MetricsRow of the response, by time and then by version, without those that have
+    too few users.
     """
     cohort = {
         code: one
@@ -377,8 +377,8 @@ def _dimension_values(code: int) -> dict[str, str]:
 def _measured(
     versions: Sequence[VersionSeries], points: Sequence[int], query: MetricsQuery
 ) -> Measurement | None:
-    """Some versions seen as one, at each of these points and over all of them; None without
-    data.
+    """Return several versions as one measurement, at each of these points and over all of them;
+    None if there is no data.
     """
     by_point = []
     for point in points:
@@ -398,7 +398,7 @@ def _metric(
     point: int,
     query: MetricsQuery,
 ) -> dict[str, Json]:
-    """The MetricValue of a metric that the set is known to have, at a point with data."""
+    """Return the MetricValue of a metric of the set, at a point with data."""
     rate, days = metric_set.metrics[name]
     measured = _measured(versions, range(point - days + 1, point + 1), query) or {
         PEOPLE: 0.0
@@ -412,7 +412,9 @@ def _metric(
 
 
 def rounded_users(users: float) -> int:
-    """Users to the nearest multiple of 10, 100, 1,000 or 1,000,000: coarser, the more there are."""
+    """Return a number of users rounded to a multiple of 10, 100, 1,000 or 1,000,000, the coarser
+    the more there are.
+    """
     step = (
         10
         if users < 1000
@@ -426,7 +428,9 @@ def rounded_users(users: float) -> int:
 
 
 def _decimal(value: float) -> dict[str, Json]:
-    """A google.type.Decimal: a share with at most eight places, without zeros at its end."""
+    """Return a google.type.Decimal of a share, with at most eight decimals and without zeros at its
+    end.
+    """
     text = (
         format(Decimal(repr(value)).quantize(Decimal("1e-8")), "f")
         .rstrip("0")

@@ -1,9 +1,10 @@
-"""What the Reporting API measures: metric sets, periods of time, and the scripted series of each
-version of an app.
+"""What the Reporting API measures: metric sets, aggregation periods, and the scripted series of
+each version of an app.
 
 `{"freshness_days": 1, "versions": {"42": {"since": 7, "users": [60, 900], "userPerceivedCrashRate":
-0.004}}}` Reference:
-developers.google.com/play/developer/reporting/reference/rest/v1beta1/vitals.crashrate.
+0.004}}}`
+
+Reference: developers.google.com/play/developer/reporting/reference/rest/v1beta1/vitals.crashrate.
 """
 
 from __future__ import annotations
@@ -51,19 +52,19 @@ DIMENSIONS: Mapping[str, str] = {
     "deviceRamBucket": "int64Value",
     **dict.fromkeys(_STRINGS, "stringValue"),
 }
-PEOPLE = "users"  # beside the rates, in what is scripted
-FOREGROUND_SHARE = 10  # of a day's users one in so many is there in a given hour
+PEOPLE = "users"  # the key of the users in a script, beside the rates
+FOREGROUND_SHARE = 10  # one in so many of a day's users is counted in each of its hours
 OUTAGES = ("", "unavailable", "disabled", "forbidden")
 EVERY_APP = "*"
 HOUR = 3600  # seconds
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
-_SINCE = 28  # days before now at which a series begins unless it says so
+_SINCE = 28  # days before now at which a series without `since` begins
 
 
 @dataclass(frozen=True)
 class MetricSet:
-    """A metric set: its name in the path, that of its methods, and the rates of which its metrics
-    are made.
+    """A metric set: its name in the path, its name in method ids, and the rates from which its
+    metrics are made.
     """
 
     name: str
@@ -72,7 +73,7 @@ class MetricSet:
 
     @property
     def metrics(self) -> dict[str, tuple[str, int]]:
-        """Its metrics by name: the rate (or the users) that each shows, and over how many days."""
+        """Its metrics by name: the rate that each shows (or the users), and over how many days."""
         averages = {
             rate + suffix: (rate, days)
             for rate in self.rates
@@ -92,16 +93,14 @@ RATES = tuple(rate for metric_set in METRIC_SETS for rate in metric_set.rates)
 
 @dataclass(frozen=True)
 class AggregationPeriod:
-    """A period of aggregation with the one time zone that it has. Its points are counted from a
-    fixed one on.
-    """
+    """An aggregation period, with its only time zone. Points are numbered from a fixed one."""
 
     name: str
     zone: str
     daily: bool
 
     def point_at(self, seconds: float) -> int:
-        """The point in which a time (seconds since the epoch) lies."""
+        """Return the point that contains a time in seconds since the epoch."""
         return self.point_of(
             datetime.fromtimestamp(
                 seconds, ZoneInfo(self.zone) if self.daily else timezone.utc
@@ -109,7 +108,7 @@ class AggregationPeriod:
         )
 
     def point_of(self, time: datetime) -> int:
-        """The point that begins at this civil time."""
+        """Return the point that begins at this civil time."""
         return (
             time.toordinal()
             if self.daily
@@ -117,8 +116,8 @@ class AggregationPeriod:
         )
 
     def write(self, point: int) -> dict[str, Json]:
-        """The point's beginning as google.type.DateTime; hours are left out where they are 0, as by
-        Google.
+        """Return the beginning of a point as google.type.DateTime; hours are left out if they are
+        0, as Google does.
         """
         begin = (
             date.fromordinal(point) if self.daily else _EPOCH + timedelta(hours=point)
@@ -139,21 +138,21 @@ DAILY = AggregationPeriod("DAILY", "America/Los_Angeles", daily=True)
 HOURLY = AggregationPeriod("HOURLY", "UTC", daily=False)
 PERIODS = {period.name: period for period in (DAILY, HOURLY)}
 
-# The users of a version at one point (`PEOPLE`), and the share of them that met each rate's event.
+# The users of a version at one point (`PEOPLE`), and each rate, as a share of these users.
 Measurement: TypeAlias = Mapping[str, float]
 
 
 @dataclass(frozen=True)
 class Series:
-    """Measurements from the point `start` on: `values` are lists by metric, the last value of each
-    holds on.
+    """Measurements from the point `start` on: `values` has a list for each metric, whose last value
+    lasts.
     """
 
     start: int
     values: Mapping[str, Sequence[float]]
 
     def at(self, point: int) -> Measurement | None:
-        """The measurement at a point; None before the first."""
+        """Return the measurement at a point; None before the first."""
         if point < self.start:
             return None
         return {
@@ -164,13 +163,15 @@ class Series:
 
 @dataclass(frozen=True)
 class VersionSeries:
-    """A version's days; `cohort` is who was asked."""
+    """The days of a version; `cohort` is the user cohort that was measured."""
 
     days: Series
     cohort: str = COHORTS[0]
 
     def at(self, point: int, period: AggregationPeriod) -> Measurement | None:
-        """The measurement at a point; an hour has its share of the day in which it lies."""
+        """Return the measurement at a point; None before the first. An hour has a share of the
+        users of its day.
+        """
         if period.daily:
             return self.days.at(point)
         whole = self.days.at(DAILY.point_at(point * HOUR))
@@ -178,7 +179,7 @@ class VersionSeries:
 
 
 def merged(measurements: Sequence[Measurement]) -> Measurement:
-    """Several measurements as one: users added up, rates weighted by them."""
+    """Return several measurements as one: the sum of the users, and the rates weighted by them."""
     users = sum(one[PEOPLE] for one in measurements)
     rates = {
         name: sum(one[PEOPLE] * one.get(name, 0.0) for one in measurements) / users
@@ -191,17 +192,17 @@ def merged(measurements: Sequence[Measurement]) -> Measurement:
 
 @dataclass(frozen=True)
 class AppVitals:
-    """Everything scripted of one app. Each field is a key of the JSON, and documented there."""
+    """What is scripted for one app. Each field is a key of the JSON, described beside it."""
 
     freshness_days: int | None = setting(
         1,
         "days between the end of the latest day with data and today's beginning; null: no DAILY",
     )
     freshness_hours: int | None = setting(
-        3, "the same in hours, for HOURLY; null: none is told"
+        3, "the same in hours, for HOURLY; null: no HOURLY"
     )
     min_users: int = setting(10, "slices with fewer users are left out")
-    page_size: int = setting(10_000, "the most rows of a page, whatever was asked for")
+    page_size: int = setting(10_000, "the most rows of a page, whatever is asked for")
     missing: tuple[str, ...] = setting((), "metrics that no row has")
     down: str = setting(
         "",
@@ -215,8 +216,8 @@ class AppVitals:
     )
 
     def changed(self, script: Mapping[str, Json], now: float) -> AppVitals:
-        """The same with these keys set anew, versions one by one. Raises `ValueError` for what
-        can't be read.
+        """Return a copy with these keys replaced; versions that are not named stay. `now` is in
+        seconds since the epoch. Raises `ValueError` for what can't be read.
         """
         _check_keys(script, [one.name for one in fields(self)], "in vitals")
         values = dict(script)
@@ -236,7 +237,7 @@ class AppVitals:
 
 
 class VitalsStore:
-    """The vitals by package (`*`: of any other). `clock` tells seconds since the epoch."""
+    """The vitals by package (`*`: of any other). `clock` returns seconds since the epoch."""
 
     def __init__(self, scripts: Mapping[str, Json], clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -244,7 +245,7 @@ class VitalsStore:
         self.script(scripts)
 
     def script(self, scripts: Mapping[str, Json]) -> None:
-        """Changes what is scripted, by package: keys that are not named stay. Raises
+        """Change what is scripted, by package; keys that are not named stay. Raises
         `ValueError`.
         """
         now = self._clock()
@@ -255,17 +256,17 @@ class VitalsStore:
         self._apps.update(changed)
 
     def of(self, package: str) -> AppVitals:
-        """The vitals of an app."""
+        """Return the vitals of an app."""
         return self._apps.get(package) or self._apps.get(EVERY_APP) or AppVitals()
 
     def latest_end(self, package: str, period: AggregationPeriod) -> int | None:
-        """The point before which there is data; None where nothing is told of it."""
+        """Return the point before which there is data; None if the API does not report it."""
         vitals = self.of(package)
         lag = vitals.freshness_days if period.daily else vitals.freshness_hours
         return None if lag is None else period.point_at(self._clock()) - lag
 
     def freshness(self, package: str) -> list[dict[str, Json]]:
-        """The Freshness of every period of aggregation."""
+        """Return the Freshness of every aggregation period that is reported."""
         ends = {period: self.latest_end(package, period) for period in (HOURLY, DAILY)}
         return [
             {"aggregationPeriod": period.name, "latestEndTime": period.write(end)}
@@ -282,8 +283,7 @@ def _version(script: Mapping[str, Json], now: float) -> VersionSeries:
     values = {
         name: _list(name, script[name]) for name in (PEOPLE, *RATES) if name in script
     }
-    # What is not scripted follows from what is: every user-perceived event is an event; without
-    # any, none.
+    # By default, no event is user-perceived, and there are no events but the user-perceived ones.
     for perceived, every in (metric_set.rates for metric_set in METRIC_SETS):
         values.setdefault(perceived, [0.0])
         values.setdefault(every, values[perceived])
@@ -298,8 +298,8 @@ def _version(script: Mapping[str, Json], now: float) -> VersionSeries:
 
 
 def _list(name: str, value: Json) -> list[float]:
-    """The values of a metric, one for each point. Raises `ValueError` unless all are shares, or
-    numbers of users.
+    """Return the values of a metric, one for each point. Raises `ValueError` unless all are shares
+    (or, for users, numbers).
     """
     values = value if isinstance(value, list) else [value]
     highest = float("inf") if name == PEOPLE else 1

@@ -1,9 +1,9 @@
-"""Artifacts to rehearse with, made to order: bundles, APKs and images that need no Android project
-to be built.
+"""Artifacts to rehearse with, made to order: bundles, APKs and images, for which no Android project
+has to be built.
 
 `python -m google_emulator.specimens bundle --package com.example.app --out app.aab` makes them on
-the command line. The encoders are this package's own, written from the formats' descriptions, so
-that they can witness for the readers.
+the command line. The encoders were written from the descriptions of the formats and share nothing
+with the program's readers, so that they can check them.
 """
 
 from __future__ import annotations

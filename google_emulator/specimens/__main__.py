@@ -16,7 +16,7 @@ _UNITS = {"": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 
 
 def _size(text: str) -> int:
-    """A size in bytes, `32MiB` and the like included."""
+    """Return a size in bytes, given in bytes, KiB, MiB or GiB."""
     match = re.fullmatch(r"(\d+)(|KiB|MiB|GiB)", text)
     if match is None:
         raise argparse.ArgumentTypeError(
@@ -107,8 +107,8 @@ def _make(options: argparse.Namespace) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Writes one file and tells its size; 2 when the arguments are wrong or the file can't be
-    written.
+    """Write one file and print its size. Return the exit code: 2 if the arguments are wrong or the
+    file can't be written.
     """
     options = _parser().parse_args(argv)
     try:

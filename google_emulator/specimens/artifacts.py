@@ -1,6 +1,8 @@
-"""Android App Bundles, APKs and images: valid for every reader, any size, the same bytes each time.
+"""Android App Bundles, APKs and images: readable by everyone, of any size, and with the same bytes
+each time.
 
-Who signed a bundle or an APK can be read, but the signature is none (`signature_writer`).
+Their certificates say who signed them, but the signatures themselves are zeros
+(`signature_writer`).
 """
 
 from __future__ import annotations
@@ -36,14 +38,14 @@ def make_bundle(
     signed: bool = True,
     build: Build = RELEASE_BUILD,
 ) -> None:
-    """Writes an Android App Bundle (.aab).
+    """Write an Android App Bundle (.aab).
 
-    `version_code` is below 2**64; from 2**32 on the manifest has a versionCodeMajor. The file is
-    exactly `size_bytes` bytes long, or as short as it can be (about 2 KiB) when that is more; what
-    fills it does not compress. `sparse` leaves the filling a hole, so that 10 GiB take no room on
-    disk. `signed` adds the files of a JAR signature; `build` says the rest.
+    `version_code` is below 2**64; from 2**32 on, the manifest has a versionCodeMajor. The file has
+    exactly `size_bytes` bytes, or as few as possible (about 2 KiB) if that is more; the payload
+    that fills it does not compress. `sparse` makes the payload a hole, so that 10 GiB take no space
+    on disk. `signed` adds the files of a JAR signature; `build` says the rest.
 
-    Raises `ValueError` for a version code out of range, `OSError` when the file can't be written.
+    Raises `ValueError` for a version code out of range, `OSError` if the file can't be written.
     """
     manifest = manifest_proto(package, version_code, version_name, build)
     files = [
@@ -66,9 +68,9 @@ def make_apk(
     signed: bool = True,
     build: Build = RELEASE_BUILD,
 ) -> None:
-    """Writes an APK; the arguments mean what they mean for `make_bundle`.
+    """Write an APK. The arguments are those of `make_bundle`.
 
-    Raises `ValueError` for a version code out of range, `OSError` when the file can't be written.
+    Raises `ValueError` for a version code out of range, `OSError` if the file can't be written.
     """
     manifest = manifest_axml(package, version_code, version_name, build)
     files = [("AndroidManifest.xml", manifest), *build.libraries.items()]
@@ -84,15 +86,15 @@ def make_image(
     color: tuple[int, int, int] = GREY,
     alpha: bool = False,
 ) -> None:
-    """Writes a PNG of `width` times `height` pixels in one color (red, green and blue, 0 to 255
+    """Write a PNG of `width` times `height` pixels in one color (red, green and blue, 0 to 255
     each).
 
     It has 24 bits a pixel, as Play wants screenshots and feature graphics, or with `alpha` 32, as
-    it wants icons; the image is opaque in both. Different colors give images with different
+    Play wants icons; the image is opaque in both. Different colors give images with different
     digests.
 
     Raises `ValueError` for a side that is not between 1 and 16384 pixels or a color out of range,
-    `OSError` when the file can't be written.
+    `OSError` if the file can't be written.
     """
     if not 1 <= min(width, height) <= max(width, height) <= MAX_PIXELS:
         raise ValueError(

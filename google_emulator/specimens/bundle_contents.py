@@ -29,10 +29,10 @@ def bundle_contents(
     asset_packs: Sequence[str] = (),
     size: int = 1000,
 ) -> dict[str, bytes]:
-    """The files of a bundle by path, for `Build.libraries`: so many dex files, and for each ABI a
-    library, for each density a picture, for each language a text; `size` is the bytes of each.
+    """Return the files of a bundle by path, for `Build.libraries`: so many dex files, a library for
+    each ABI, a picture for each density, a text for each language, and the asset packs.
 
-    What fills them does not compress and is the same each time.
+    Each file has some `size` bytes, which do not compress and are the same each time.
     """
     names = ["classes.dex", *(f"classes{index}.dex" for index in range(2, dex + 1))][
         :dex
@@ -62,7 +62,7 @@ def _filling(name: str, size: int) -> bytes:
 
 
 def _resource_table(pictures: Mapping[str, str], languages: Sequence[str]) -> bytes:
-    """A ResourceTable with one text and one picture (aapt2's Resources.proto)."""
+    """Return a ResourceTable with one text and one picture (aapt2's Resources.proto)."""
     texts = [_text("", "Hello")]
     texts += [_text(language, f"Hello in {language}") for language in languages]
     files = [_file(_DENSITIES[density], path) for density, path in pictures.items()]
@@ -95,7 +95,7 @@ def _file(density: int, path: str) -> bytes:
 
 
 def _asset_pack_manifest(package: str, name: str) -> bytes:
-    """The manifest of an asset pack that is fetched on demand."""
+    """Return the manifest of an asset pack that is fetched on demand."""
     namespaces = _namespace("android", ANDROID) + _namespace("dist", _DISTRIBUTION)
     split = field(4, field(2, b"split") + field(3, name.encode()))
     kind = field(

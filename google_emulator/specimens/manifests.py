@@ -1,7 +1,7 @@
 """Manifests of specimens: XML in protocol buffers for a bundle (aapt2's Resources.proto), binary
 XML for an APK.
 
-The latter is from the description in the platform's ResourceTypes.h.
+The binary XML follows the description in the platform's ResourceTypes.h.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ PRESENT_TARGET = 36  # the API level that Google Play asks of new apps and updat
 
 @dataclasses.dataclass(frozen=True)
 class Build:
-    """A release build, unless more is said. `features` say whether they are required, `libraries`
-    are files by path.
+    """A build; by default a release build. `features` say whether each is required, `libraries` are
+    files by path.
 
     `signer` is the common name of the certificate.
     """
@@ -59,7 +59,9 @@ Element: TypeAlias = tuple[str, Mapping[str, Value]]
 
 
 def _elements(version_code: int, version_name: str, build: Build) -> list[Element]:
-    """The root, with versionCodeMajor only where the code needs it, and what stands below it."""
+    """Return the elements of a manifest, the root first. The root has a versionCodeMajor only if
+    the code needs it. Raises `ValueError` for a code out of range.
+    """
     if not 0 <= version_code <= MAX_VERSION_CODE:
         raise ValueError(
             f"a version code is between 0 and {MAX_VERSION_CODE}, not {version_code}"
@@ -98,7 +100,9 @@ def _elements(version_code: int, version_name: str, build: Build) -> list[Elemen
 def manifest_proto(
     package: str, version_code: int, version_name: str, build: Build = RELEASE_BUILD
 ) -> bytes:
-    """A manifest as aapt2 writes it into a bundle."""
+    """Return a manifest as aapt2 writes it into a bundle. Raises `ValueError` for a version code
+    out of range.
+    """
     namespace = field(1, field(1, b"android") + field(2, ANDROID.encode()))
     own = field(4, field(2, b"package") + field(3, package.encode()))
     root, *children = (
@@ -128,17 +132,17 @@ def _proto_element(name: str, attributes: Mapping[str, Value]) -> bytes:
 
 
 def field(key: int, content: bytes) -> bytes:
-    """A field that holds bytes: a string or a message."""
+    """Return a field that holds bytes: a string or a message."""
     return varint(key << 3 | 2) + varint(len(content)) + content
 
 
 def number(key: int, value: int) -> bytes:
-    """A field that holds a whole number, not negative."""
+    """Return a field that holds a whole number of 0 or more."""
     return varint(key << 3) + varint(value)
 
 
 def varint(value: int) -> bytes:
-    """A whole number in base 128, least significant group first."""
+    """Return a whole number in base 128, the least significant group first."""
     out = bytearray()
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)
@@ -148,7 +152,9 @@ def varint(value: int) -> bytes:
 
 
 def attribute(name: str, value: str, resource_id: int, item: bytes | None) -> bytes:
-    """An XmlAttribute of the android namespace; `item` is its compiled form, if it has one."""
+    """Return an XmlAttribute of the android namespace; `item` is its compiled form, if it has
+    one.
+    """
     compiled = b"" if item is None else field(6, item)
     text = field(2, name.encode()) + field(3, value.encode())
     return field(1, ANDROID.encode()) + text + number(5, resource_id) + compiled
@@ -174,8 +180,8 @@ def manifest_axml(
     *,
     utf16: bool = False,
 ) -> bytes:
-    """A manifest as aapt writes it into an APK, its strings in UTF-8, or in UTF-16 as older tools
-    do.
+    """Return a manifest as aapt2 writes it into an APK, with strings in UTF-8, or in UTF-16 as
+    older tools do. Raises `ValueError` for a version code out of range.
     """
     elements = _elements(version_code, version_name, build)
     ids = {
@@ -187,8 +193,8 @@ def manifest_axml(
         for value in attributes.values()
         if isinstance(value, str)
     ]
-    # The names of attributes come first, in the order of their ids; what is written the same is the
-    # same string.
+    # The names of attributes come first, in the order of the resource map. Equal texts share one
+    # string.
     strings = list(
         dict.fromkeys(
             [*ids, "android", ANDROID, "package", package, *dict(elements), *values]
@@ -215,7 +221,9 @@ def manifest_axml(
 
 
 def _attributes(at: Mapping[str, int], attributes: Mapping[str, Value]) -> list[bytes]:
-    """Each attribute: namespace, name, raw string, type and data."""
+    """Return the attributes of an element; each has a namespace, name, raw string, type and
+    data.
+    """
     written = []
     for name, value in attributes.items():
         raw, kind, data = NO_STRING, _INTEGER, value
@@ -243,7 +251,7 @@ def _axml_element(
 
 
 def chunk(kind: int, header: bytes, body: bytes) -> bytes:
-    """A chunk of binary XML or of a resource table, with its header."""
+    """Return a chunk of binary XML or of a resource table, with its header."""
     return (
         struct.pack("<2HI", kind, 8 + len(header), 8 + len(header) + len(body))
         + header
@@ -252,12 +260,12 @@ def chunk(kind: int, header: bytes, body: bytes) -> bytes:
 
 
 def event(kind: int, body: bytes) -> bytes:
-    """A chunk that is a node of binary XML."""
+    """Return a chunk that is a node of binary XML."""
     return chunk(kind, struct.pack("<2I", 1, NO_STRING), body)  # line 1, no comment
 
 
 def string_pool(strings: Sequence[str], *, utf16: bool = False) -> bytes:
-    """The chunk that holds the strings of a document, in UTF-8 or UTF-16."""
+    """Return the chunk that holds the strings of a document, in UTF-8 or UTF-16."""
     encoded = [_utf16(text) if utf16 else _utf8(text) for text in strings]
     offsets = [sum(map(len, encoded[:index])) for index in range(len(encoded))]
     body = b"".join(encoded)

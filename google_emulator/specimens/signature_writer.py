@@ -1,10 +1,10 @@
 """Writes what says who signed a file: certificates, the files of a JAR signature, the values of an
 APK Signing Block.
 
-`signed_apk` signs really, with a key that is made of the signer's name. Of JAR signatures and of
-`scheme_value` the certificates and digests are real and the signatures zeros: they pass for signed
-where it is only read who signed. From RFC 5280 (certificates), RFC 5652 (PKCS #7) and
-source.android.com (APK Signature Scheme v2 and v3).
+The signatures of `signed_apk` are valid; its keys are derived from the signers' names. In JAR
+signatures and in `scheme_value`, the certificates and digests are real, but the signatures are
+zeros: this is enough for a reader that only looks at who signed. From RFC 5280 (certificates), RFC
+5652 (PKCS #7) and source.android.com (APK Signature Scheme v2 and v3).
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ _DATA, _SIGNED_DATA = (
     b"\x2a\x86\x48\x86\xf7\x0d\x01\x07\x02",
 )
 _SHA256 = b"\x60\x86\x48\x01\x65\x03\x04\x02\x01"
-_SIGNATURE = bytes(64)  # RSA with 512 bits: too short for anything real, but short
+_SIGNATURE = bytes(64)  # as long as one by RSA with 512 bits, to keep the files short
 
 
 def der(tag: int, *contents: bytes) -> bytes:
-    """One DER value."""
+    """Return one DER value."""
     content = b"".join(contents)
     if len(content) < 0x80:
         return bytes([tag, len(content)]) + content
@@ -65,7 +65,7 @@ def der(tag: int, *contents: bytes) -> bytes:
 def certificate(
     common_name: str = RELEASE, *, serial: int = 1, issuer: str = ""
 ) -> bytes:
-    """An X.509 certificate, self-issued unless an issuer is named."""
+    """Return an X.509 certificate, self-issued unless an issuer is named."""
     tbs = der(
         _SEQUENCE,
         der(0xA0, der(_INTEGER, b"\2")),
@@ -80,8 +80,8 @@ def certificate(
 
 
 def pkcs7(*chain: bytes, issuer: str = RELEASE, serial: int = 1) -> bytes:
-    """A PKCS #7 block with the certificates, signed by the one that the issuer gave this serial
-    number.
+    """Return a PKCS #7 block with these certificates. The signer is the certificate with this
+    issuer and serial number.
     """
     signer = der(
         _SEQUENCE,
@@ -105,7 +105,7 @@ def pkcs7(*chain: bytes, issuer: str = RELEASE, serial: int = 1) -> bytes:
 def jar_signature(
     files: Sequence[tuple[str, bytes]], signer: str = RELEASE
 ) -> list[tuple[str, bytes]]:
-    """The files in META-INF of a JAR that the signer with this common name signed."""
+    """Return the files of a JAR signature in META-INF. `signer` is the common name."""
     lines = [b"Manifest-Version: 1.0\r\n\r\n"]
     for name, data in files:
         digest = base64.b64encode(hashlib.sha256(data).digest())
@@ -126,7 +126,7 @@ def jar_signature(
 
 
 def scheme_value(*signers: Sequence[bytes], scheme: int = V2) -> bytes:
-    """The value of a signature scheme in the APK Signing Block: each signer with its chain of
+    """Return the value of a signature scheme in the APK Signing Block. Each signer is a chain of
     certificates.
     """
     return _prefixed(*(_prefixed(_block_signer(chain, scheme)) for chain in signers))
@@ -135,8 +135,8 @@ def scheme_value(*signers: Sequence[bytes], scheme: int = V2) -> bytes:
 def with_signing_block(
     apk: bytes, *pairs: tuple[int, bytes], size: int | None = None
 ) -> bytes:
-    """The APK with an APK Signing Block of these ids and values before its directory; `size` is
-    what it claims.
+    """Return the APK with an APK Signing Block of these ids and values in front of the zip's
+    directory. `size` is the size that the block claims, in bytes; its real one unless given.
     """
     (directory,) = struct.unpack_from("<I", apk, len(apk) - 6)
     content = b"".join(
@@ -152,10 +152,10 @@ def with_signing_block(
 def signed_apk(
     apk: bytes, schemes: Mapping[int, str], lineage: Sequence[str] = ()
 ) -> bytes:
-    """An APK whose signatures hold: `schemes` are the signers' common names by scheme.
+    """Return an APK with valid signatures. `schemes` has the signer's common name for each scheme.
 
-    The newest scheme proves the rotation through the `lineage`, the oldest name first and its own
-    last.
+    The newest scheme has a proof of rotation of `lineage`: the common names from the oldest to its
+    own.
     """
     (directory,) = struct.unpack_from("<I", apk, len(apk) - 6)
     end = len(apk) - 22
@@ -191,7 +191,7 @@ def _real_signer(name: str, scheme: int, digest: bytes, attributes: bytes) -> by
 
 
 def _rotation(lineage: Sequence[str]) -> bytes:
-    """A proof of rotation: each certificate with the signature of the one before it."""
+    """Return a proof of rotation: each certificate, signed by the one before it."""
     nodes, parent = b"", ""
     for name in lineage:
         signed = _prefixed(certificate(name)) + struct.pack(
@@ -208,7 +208,7 @@ def _rotation(lineage: Sequence[str]) -> bytes:
 
 
 def _content_digest(sections: Sequence[bytes]) -> bytes:
-    """The SHA-256 over the digests of the chunks of each section."""
+    """Return the SHA-256 of the digests of all chunks of the sections."""
     chunks = [
         section[at : at + _CHUNK]
         for section in sections
@@ -223,7 +223,7 @@ def _content_digest(sections: Sequence[bytes]) -> bytes:
 
 
 def _key(common_name: str) -> ec.EllipticCurvePrivateKey:
-    """The key of whoever has this name: always the same one, and no secret."""
+    """Return the key of a common name. It is always the same one, and not secret."""
     number = int.from_bytes(hashlib.sha256(common_name.encode()).digest()[1:], "big")
     return ec.derive_private_key(number, ec.SECP256R1())
 

@@ -1,5 +1,5 @@
-"""Writes zips of stored entries, with a payload as large as is wanted, in constant memory: from
-PKWARE's APPNOTE.
+"""Writes zips of stored entries with a payload of any size, in constant memory. From PKWARE's
+APPNOTE.
 
 The same arguments give the same bytes on every machine. Zips of 4 GiB and more are in zip64.
 """
@@ -20,10 +20,10 @@ _FULL = 0xFFFFFFFF
 
 
 def crc32_of_zeros(length: int) -> int:
-    """CRC-32 of so many zero bytes, without touching them: one zero bit is a linear map of the
-    register.
+    """Return the CRC-32 of `length` zero bytes without reading them: one zero bit is a linear map
+    of the register.
 
-    The map of n bits is found by squaring, so a hole of a hundred gigabytes costs some forty
+    The map of n bits is found by squaring, so that a hole of a hundred gigabytes costs some forty
     multiplications.
     """
     register, bits = _FULL, 8 * length
@@ -47,11 +47,11 @@ def _apply(columns: list[int], vector: int) -> int:
 
 @dataclass(frozen=True)
 class StoredEntry:
-    """One stored (uncompressed) entry; `data` is None for a payload that is generated, or left a
-    hole.
+    """One stored (uncompressed) entry. `data` is None for a payload, which is generated or left as
+    a hole.
 
-    `wide` writes its sizes in 64 bits (zip64); the payload is the last entry and the only one that
-    can need it.
+    `wide` writes the sizes in 64 bits (zip64); only the payload, which is the last entry, can need
+    it.
     """
 
     name: str
@@ -61,7 +61,9 @@ class StoredEntry:
     wide: bool = False
 
     def _fields(self) -> tuple[bytes, bytes]:
-        """What its two headers have in common: fields of fixed size, and name and extra field."""
+        """Return what both headers have in common: the fields of fixed size, and the name with the
+        extra field.
+        """
         extra = struct.pack("<2H2Q", 1, 16, self.size, self.size) if self.wide else b""
         size = _FULL if self.wide else self.size
         # Dated 1 January 1981, as reproducible builds do.
@@ -80,11 +82,11 @@ class StoredEntry:
         return struct.pack("<5H3I2H", *fixed), self.name.encode("ascii") + extra
 
     def local(self) -> bytes:
-        """The header in front of its bytes."""
+        """Return the header in front of the entry's bytes."""
         return b"PK\3\4" + b"".join(self._fields())
 
     def central(self, offset: int) -> bytes:
-        """The header in the directory."""
+        """Return the entry's header in the directory."""
         fixed, names = self._fields()
         return (
             b"PK\1\2"
@@ -103,10 +105,10 @@ def write_zip(
     *,
     sparse: bool,
 ) -> None:
-    """Writes the files and a payload of this name that makes the zip `size_bytes` bytes long, or as
-    short as it can be.
+    """Write a zip of the files and of a payload that makes it `size_bytes` bytes long, or as short
+    as possible if that is more.
 
-    `sparse` leaves the payload a hole, which takes no room on disk and reads as zeros. Raises
+    `sparse` leaves the payload as a hole, which takes no space on disk and reads as zeros. Raises
     `OSError`.
     """
     entries = [
@@ -138,7 +140,7 @@ def write_zip(
 
 
 def _payload(length: int) -> Iterator[bytes]:
-    """Bytes that do not compress and are the same on every machine."""
+    """Yield bytes that do not compress and are the same on every machine."""
     for index in range(0, length, _BLOCK):
         yield hashlib.shake_128(b"%d" % index).digest(min(_BLOCK, length - index))
 

@@ -1,8 +1,8 @@
-"""What an uploaded APK or bundle says of itself: package, version, whether it is a debug build, and
-who signed it.
+"""What an uploaded APK or bundle says about itself: package, version, whether it is a debug build,
+and who signed it.
 
-An APK's manifest is AOSP's binary XML (ResourceTypes.h), a bundle's is XML in protocol buffers
-(Resources.proto).
+The manifest of an APK is AOSP's binary XML (ResourceTypes.h), that of a bundle is XML in protocol
+buffers (Resources.proto).
 """
 
 from __future__ import annotations
@@ -23,10 +23,8 @@ from google_emulator.services.play.store import ArtifactKind
 
 STRING_POOL, RESOURCE_MAP, START_ELEMENT = 0x0001, 0x0180, 0x0102
 UTF8_FLAG = 1 << 8
-TYPE_STRING, FIRST_INTEGER = (
-    0x03,
-    0x10,
-)  # below an integer: references, whose values are elsewhere
+# Other types below an integer are references, whose values are elsewhere, floats or dimensions.
+TYPE_STRING, FIRST_INTEGER = 0x03, 0x10
 ATTRIBUTES = {
     0x0101000F: "debuggable",
     0x0101021B: "versionCode",
@@ -39,7 +37,7 @@ _ELEMENT, _ELEMENT_NAME, _ATTRIBUTE, _CHILD = 1, 3, 4, 5
 _NAME, _VALUE, _COMPILED = 2, 3, 6
 _ITEM_STRING, _ITEM_PRIMITIVE = 2, 7
 _NUMBERS = (6, 7, 8)  # decimal, hexadecimal, boolean
-# bytes of manifests, of certificates and signatures
+# bytes that are read of a manifest, and of a file with signatures
 MANIFEST_LIMIT = SIGNATURE_LIMIT = 16 * 1024 * 1024
 _ENTRIES: dict[ArtifactKind, str] = {
     "apk": "AndroidManifest.xml",
@@ -54,13 +52,14 @@ MALFORMED = (
     AttributeError,
     struct.error,
     zlib.error,
-    # an unknown compression, an encrypted entry
     EOFError,
     RecursionError,
+    # an unknown compression, an encrypted entry
     NotImplementedError,
     RuntimeError,
+    # an entry outside of the file or a damaged one in bzip2, a damaged one in LZMA
     OSError,
-    lzma.LZMAError,  # an entry outside the file, one of bzip2 or of LZMA
+    lzma.LZMAError,
 )
 UNREADABLE: dict[ArtifactKind, str] = {
     "bundle": "We have failed to run 'bundletool build-apks' on this Android App Bundle. Please "
@@ -72,7 +71,9 @@ Attributes: TypeAlias = Mapping[str, "str | int"]
 
 @dataclass(frozen=True)
 class ArtifactIdentity:
-    """Package name, version code and version name of an artifact."""
+    """The package, version code and version name of an artifact, and whether it is a debug
+    build.
+    """
 
     package: str
     code: int
@@ -81,7 +82,9 @@ class ArtifactIdentity:
 
 
 def check_identity(path: Path, kind: ArtifactKind, package: str) -> ArtifactIdentity:
-    """Reads an artifact. Raises `ApiError` 403 when it can't be read or is another package's."""
+    """Return the identity of an artifact. Raises `ApiError` 403 if it can't be read or belongs to
+    another package.
+    """
     identity = read_identity(path, kind)
     if identity.package != package:
         message = (
@@ -93,9 +96,10 @@ def check_identity(path: Path, kind: ArtifactKind, package: str) -> ArtifactIden
 
 
 def read_identity(path: Path, kind: ArtifactKind) -> ArtifactIdentity:
-    """Reads an artifact. Raises `ApiError` 403 when it is not what the method takes.
+    """Return the identity of an artifact. Raises `ApiError` 403 if it can't be read as an artifact
+    of this kind.
 
-    Google's words stand in Triple-T/gradle-play-publisher#900 and kiwix/kiwix-android#3296.
+    Google's words are quoted in Triple-T/gradle-play-publisher#900 and kiwix/kiwix-android#3296.
     """
     try:
         with zipfile.ZipFile(path) as archive, archive.open(_ENTRIES[kind]) as file:
@@ -125,7 +129,9 @@ def read_identity(path: Path, kind: ArtifactKind) -> ArtifactIdentity:
 
 
 def _axml_elements(data: bytes) -> Iterator[tuple[str, Attributes]]:
-    """Name and attributes of each element, from the root on. Raises one of `MALFORMED`."""
+    """Yield the name and the attributes of each element, the root first. Raises one of
+    `MALFORMED`.
+    """
     strings: list[str] = []
     resources: tuple[int, ...] = ()
     at = struct.unpack_from("<HHI", data)[1]
@@ -185,7 +191,9 @@ def _axml_element(
 
 
 def _proto_elements(data: bytes) -> Iterator[tuple[str, Attributes]]:
-    """Name and attributes of each element, from the root on. Raises one of `MALFORMED`."""
+    """Yield the name and the attributes of each element, the root first. Raises one of
+    `MALFORMED`.
+    """
     element = proto_fields(proto_fields(data).get(_ELEMENT, [b""])[0])
     attributes = [proto_fields(one) for one in element.get(_ATTRIBUTE, [])]
     yield (
@@ -197,7 +205,9 @@ def _proto_elements(data: bytes) -> Iterator[tuple[str, Attributes]]:
 
 
 def _proto_value(attribute: Mapping[int, list[Any]]) -> str | int:
-    """The value of an attribute: as a text, or compiled to a string or a whole number."""
+    """Return the value of an attribute: its text, or the string or whole number to which it was
+    compiled.
+    """
     text = attribute.get(_VALUE, [b""])[-1].decode()
     item = proto_fields(attribute.get(_COMPILED, [b""])[-1])
     if text or not item:
@@ -215,7 +225,9 @@ def _proto_value(attribute: Mapping[int, list[Any]]) -> str | int:
 
 
 def proto_fields(data: bytes) -> dict[int, list[Any]]:
-    """The values of one protocol-buffer message by field: numbers, or bytes."""
+    """Return the values of a protocol-buffer message by field number: whole numbers, or bytes.
+    Raises `ValueError` or `IndexError` if it is malformed.
+    """
     at, found = 0, defaultdict[int, "list[Any]"](list)
     while at < len(data):
         key, at = _varint(data, at)
@@ -264,7 +276,9 @@ _DEBUG_KEY = b"Android Debug"  # the common name that every Android SDK gives it
 
 
 def check_build(path: Path, kind: ArtifactKind, identity: ArtifactIdentity) -> None:
-    """Refuses (403) what is a debug build, was signed as one, or was not signed at all."""
+    """Raise `ApiError` 403 for an artifact that is not signed, is a debug build, or is signed with
+    a debug key.
+    """
     try:
         signature = _signature(path, kind)
     except MALFORMED:
@@ -278,7 +292,7 @@ def check_build(path: Path, kind: ArtifactKind, identity: ArtifactIdentity) -> N
 
 
 def _signature(path: Path, kind: ArtifactKind) -> bytes:
-    """Every signature with its certificates, as bytes to be searched; empty without one."""
+    """Return the bytes of all signatures with their certificates; empty if there are none."""
     with zipfile.ZipFile(path) as archive:
         blocks = [
             one for one in archive.infolist() if _BLOCK_OF_JAR.fullmatch(one.filename)
@@ -292,8 +306,8 @@ def _signature(path: Path, kind: ArtifactKind) -> bytes:
 
 
 def _signing_block(path: Path, directory: int) -> bytes:
-    """The APK Signing Block, which ends where the zip's directory begins (source.android.com, APK
-    Signature Scheme).
+    """Return the APK Signing Block, which ends at the zip's directory; empty if there is none
+    (source.android.com, APK Signature Scheme).
     """
     with path.open("rb") as file:
         file.seek(max(0, directory - 24))

@@ -1,5 +1,5 @@
-"""APKs and bundles, which use up version codes or are shared without; their expansion and
-deobfuscation files.
+"""APKs and bundles, in an edit or for internal app sharing, and their expansion and deobfuscation
+files.
 
 Reference: developers.google.com/android-publisher/api-ref/rest/v3, edits.apks, edits.bundles,
 edits.expansionfiles, edits.deobfuscationfiles and internalappsharingartifacts.
@@ -46,7 +46,7 @@ _BYTES = ("application/octet-stream",)
 
 
 class ArtifactsApi(Service):
-    """The APKs and bundles of an edit, and internal sharing of some that are in none."""
+    """The APKs and bundles of an edit, and internal app sharing, which needs no edit."""
 
     def __init__(self, store: PlayStore) -> None:
         self._store = store
@@ -125,7 +125,7 @@ def _resource(one: StoreArtifact) -> dict[str, Json]:
 
 
 def _share(request: Request, media: Media, kind: ArtifactKind) -> dict[str, Json]:
-    """An artifact gets a link at once, without an edit, and uses up no version code."""
+    """Return the link to a shared artifact. It needs no edit and uses up no version code."""
     identity = check_identity(media.blob.path, kind, request.params["package"])
     sha256 = media.blob.hex("sha256")
     return {
@@ -136,8 +136,8 @@ def _share(request: Request, media: Media, kind: ArtifactKind) -> dict[str, Json
 
 
 class SupplementaryFilesApi(Service):
-    """What belongs to an artifact in an edit: the expansion files of an APK, ProGuard mappings and
-    native symbols.
+    """The files that belong to an artifact in an edit: expansion files of an APK, ProGuard mappings
+    and native symbols.
     """
 
     def __init__(self, store: PlayStore) -> None:
@@ -182,7 +182,7 @@ class SupplementaryFilesApi(Service):
         ]
 
     def _expansion(self, request: Request) -> tuple[Edit, tuple[int, str]]:
-        """The edit, with the version code and the type of the expansion file in the path. Raises
+        """Return the edit, and the version code and type of the expansion file in the path. Raises
         `ApiError`.
         """
         edit = self._store.open_edit(request)
@@ -209,7 +209,9 @@ class SupplementaryFilesApi(Service):
         return json_response(found)
 
     def _set_reference(self, request: Request) -> Response:
-        """An expansion file taken from another version, which must have one of its own."""
+        """Use the expansion file of another version. Raises `ApiError` 400 if that version has none
+        of its own.
+        """
         edit, key = self._expansion(request)
         other = read_message(request.json(), _EXPANSION_RULE, "expansion_file").get(
             "referencesVersion", 0
@@ -222,7 +224,7 @@ class SupplementaryFilesApi(Service):
         return json_response(edit.content.expansion[key])
 
     def _symbols(self, request: Request) -> tuple[Edit, tuple[int, str]]:
-        """The edit, with the version code and the type of the deobfuscation file in the path.
+        """Return the edit, and the version code and type of the deobfuscation file in the path.
         Raises `ApiError`.
         """
         edit = self._store.open_edit(request)

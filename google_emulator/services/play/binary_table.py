@@ -20,16 +20,16 @@ _POOL = 0x0001
 _REFERENCE, _ATTRIBUTE, _STRING, _DECIMAL, _BOOLEAN = 0x01, 0x02, 0x03, 0x10, 0x12
 _NONE = 0xFFFFFFFF
 _COMPLEX = 0x0001  # the flag of an entry that has items
-# the package id of an app; a feature has another one and is named once more
+# the package id of an app; the package of a feature has another id, and a library chunk
 _APP = 0x7F
-_BAG = 0x01000000  # keys that are no attributes begin here
+_BAG = 0x01000000  # keys of items that are not attributes begin here
 _PLURALS = (5, 6, 7, 8, 9, 4)  # zero, one, two, few, many, other
 _LOWEST, _HIGHEST = 0x80000000, 0x7FFFFFFF
 
 
 @dataclass(frozen=True)
 class Styled:
-    """A text with tags: each with its first and last character."""
+    """A text with tags: the name of each, and the offsets of its first and last character."""
 
     text: str
     spans: tuple[tuple[str, int, int], ...]
@@ -37,7 +37,7 @@ class Styled:
 
 @dataclass(frozen=True)
 class Bag:
-    """A style, an array, plurals or an attribute."""
+    """A value of several items: a style, an array, plurals or an attribute."""
 
     parent: int
     items: tuple[tuple[int, Item], ...]
@@ -49,8 +49,8 @@ Value: TypeAlias = Item | Bag
 
 @dataclass(frozen=True)
 class Record:
-    """One value of a resource: which, for which devices (ResTable_config without its size), and
-    what.
+    """One value of a resource. `configuration` says for which devices (ResTable_config without its
+    size).
     """
 
     resource: int
@@ -64,8 +64,8 @@ class Record:
 def read_proto_table(
     table: bytes,
 ) -> Iterator[tuple[str, list[tuple[Record, dict[int, list[Json]]]]]]:
-    """The type of each resource, and its values with the fields of their configurations. Raises one
-    of `artifact_files.MALFORMED`.
+    """Yield for each resource its type and its values, each with the fields of its configuration.
+    Raises one of `artifact_files.MALFORMED`.
     """
     for package in map(proto_fields, proto_fields(table).get(2, [])):
         package_id, package_name = _id(package), _text(package, 2)
@@ -91,7 +91,7 @@ def read_proto_table(
 
 
 def changed_record(record: Record) -> Record:
-    """The record with another value."""
+    """Return the record with a different value."""
     value = record.value
     if isinstance(value, str):
         return replace(record, value=value[:-1] + ("?" if value.endswith("!") else "!"))
@@ -104,7 +104,7 @@ def changed_record(record: Record) -> Record:
 
 
 def next_resource(records: Iterable[Record], type_name: str) -> int:
-    """The id that a resource of a type gets which is added to the app's own package."""
+    """Return the id of a resource of this type that is added to the app's own package."""
     own = [one for one in records if one.resource >> 24 == _APP]
     numbers = [one.resource for one in own if one.type == type_name]
     if numbers:
@@ -113,7 +113,7 @@ def next_resource(records: Iterable[Record], type_name: str) -> int:
     return _APP << 24 | (max(types, default=0) + 1) << 16
 
 
-# What the fields say
+# Reading the protocol buffers
 
 
 def _last(fields: Mapping[int, list[Json]], key: int, default: Json) -> Json:
@@ -125,7 +125,7 @@ def _text(fields: Mapping[int, list[Json]], key: int) -> str:
 
 
 def _id(fields: Mapping[int, list[Json]]) -> int:
-    """The id in the first field, which is a message of its own."""
+    """Return the id in the first field, which is a message."""
     return int(_last(proto_fields(_last(fields, 1, b"")), 1, 0))
 
 
@@ -158,7 +158,7 @@ def _value(fields: Mapping[int, list[Json]]) -> Value:
 
 
 def _item(fields: Mapping[int, list[Json]]) -> Item:
-    for key in (2, 3, 5):  # a text, a text as it was written, a file
+    for key in (2, 3, 5):  # a string, a raw string, a file
         if key in fields:
             return _text(proto_fields(fields[key][-1]), 1)
     if 1 in fields:
@@ -198,13 +198,13 @@ def _style(fields: Mapping[int, list[Json]]) -> Bag:
 
 
 def _configuration(fields: Mapping[int, list[Json]]) -> bytes:
-    """ResTable_config without its size."""
+    """Return a ResTable_config without its size."""
 
     def at(key: int) -> int:
         return int(_last(fields, key, 0))
 
     def opposite(key: int) -> int:
-        """A choice of which the two encodings count yes and no the other way round."""
+        """Return a choice for which the two encodings number yes and no in opposite order."""
         return (0, 2, 1, 3)[at(key)]
 
     language, script, region, variant = "", "", "", ""
@@ -237,18 +237,18 @@ def _configuration(fields: Mapping[int, list[Json]]) -> bytes:
 
 
 def _packed(letters: str, first: str) -> bytes:
-    """A language or a region: three letters take five bits each."""
+    """Return a language or a region in two bytes; three letters take five bits each."""
     if len(letters) < 3:
         return letters.encode()
     numbers = [ord(letter) - ord(first) for letter in letters]
     return struct.pack(">H", 0x8000 | numbers[2] << 10 | numbers[1] << 5 | numbers[0])
 
 
-# The table
+# Writing the binary table
 
 
 def write_binary_table(records: Sequence[Record]) -> bytes:
-    """The table as aapt2 writes it into an APK."""
+    """Return the table as aapt2 writes it into an APK."""
     pool = _ValuePool(records)
     packages: dict[int, list[Record]] = defaultdict(list)
     for record in records:
@@ -278,14 +278,14 @@ class _ValuePool:
         self._places = {text: place for place, text in enumerate(ordered)}
 
     def encoded(self, item: Item) -> bytes:
-        """A Res_value."""
+        """Return an item as a Res_value."""
         kind, data = (
             (_STRING, self._places[item]) if isinstance(item, str | Styled) else item
         )
         return struct.pack("<H2BI", 8, 0, kind, data & _NONE)
 
     def written(self) -> bytes:
-        """The chunk."""
+        """Return the chunk of the pool."""
         pool = string_pool(self._strings)
         if not self._styled:
             return pool
@@ -310,7 +310,7 @@ class _ValuePool:
 
 
 def _items(value: Value) -> list[Item]:
-    """What a value consists of; itself where it is a single one."""
+    """Return the items of a value; the value itself if it is a single one."""
     if isinstance(value, Bag):
         return [item for _, item in value.items]
     return [value]

@@ -48,7 +48,9 @@ _WHITE_SPACE = " \t\n\v\f\r"
 
 @dataclass
 class Attribute:
-    """One attribute. `value` is its compiled form, type and data; without one it is its `text`."""
+    """One attribute. `value` is its compiled form (type and data); if it has none, its `text`
+    counts.
+    """
 
     name: str
     text: str
@@ -59,7 +61,7 @@ class Attribute:
 
 @dataclass
 class Element:
-    """One element. `namespaces` are those that are declared here, URI by prefix."""
+    """One element. `namespaces` are those that it declares: URIs by prefix."""
 
     name: str
     attributes: list[Attribute] = field(default_factory=list)
@@ -68,12 +70,12 @@ class Element:
     namespaces: dict[str, str] = field(default_factory=dict)
 
     def set(self, attribute: Attribute) -> None:
-        """Sets an attribute, in place of one of the same name."""
+        """Set an attribute, replacing one of the same name."""
         self.remove(attribute.name, attribute.namespace)
         self.attributes.append(attribute)
 
     def remove(self, name: str, namespace: str = "") -> None:
-        """Removes an attribute."""
+        """Remove an attribute, if the element has it."""
         self.attributes = [
             one
             for one in self.attributes
@@ -81,14 +83,14 @@ class Element:
         ]
 
     def get(self, name: str, namespace: str = "") -> Attribute | None:
-        """The attribute of this name."""
+        """Return the attribute of this name; None if there is none."""
         for attribute in self.attributes:
             if (attribute.name, attribute.namespace) == (name, namespace):
                 return attribute
         return None
 
     def below(self, name: str) -> Element | None:
-        """The first child of this name."""
+        """Return the first child of this name; None if there is none."""
         for child in self.children:
             if isinstance(child, Element) and child.name == name:
                 return child
@@ -96,7 +98,7 @@ class Element:
 
 
 def android(name: str, resource: int, value: str | int | bool) -> Attribute:
-    """An attribute of the android namespace."""
+    """Return an attribute of the android namespace."""
     if isinstance(value, bool):
         compiled = (_BOOLEAN, _ALL_ONES if value else 0)
         return Attribute(name, str(value).lower(), ANDROID, resource, compiled)
@@ -106,12 +108,12 @@ def android(name: str, resource: int, value: str | int | bool) -> Attribute:
 
 
 def android_reference(name: str, resource: int, target: int) -> Attribute:
-    """An attribute of the android namespace that refers to a resource."""
+    """Return an attribute of the android namespace that refers to a resource."""
     return Attribute(name, "", ANDROID, resource, (_REFERENCE, target))
 
 
 def read_proto_xml(data: bytes) -> Element:
-    """The root of a document. Raises one of `artifact_files.MALFORMED`."""
+    """Return the root element of a document. Raises one of `artifact_files.MALFORMED`."""
     root = _node(data)
     if not isinstance(root, Element):
         raise TypeError("the root is no element")
@@ -135,7 +137,9 @@ def _node(data: bytes) -> Element | str:
 
 
 def _compacted(text: str) -> str:
-    """A text as aapt2 writes it: white space at an end is one space, and alone it is nothing."""
+    """Return a text as aapt2 writes it: white space at each end becomes one space, and white space
+    alone nothing.
+    """
     stripped = text.strip(_WHITE_SPACE)
     if not stripped:
         return ""
@@ -162,7 +166,7 @@ def _attribute(fields: dict[int, list[Json]]) -> Attribute:
 
 
 def read_primitive(fields: dict[int, list[Json]]) -> tuple[int, int]:
-    """The type and the data of a Primitive."""
+    """Return the type and the data of a Primitive. Raises `ValueError` for an unknown kind."""
     for key, kind in _PRIMITIVES.items():
         if key not in fields:
             continue
@@ -180,7 +184,7 @@ def _text(fields: dict[int, list[Json]], key: int) -> str:
 
 
 def write_binary_xml(root: Element) -> bytes:
-    """The document as aapt2 writes it into an APK."""
+    """Return the document as aapt2 writes it into an APK."""
     pool = _Pool(root)
     body = b"".join(_written(root, pool))
     resources = struct.pack(f"<{len(pool.resources)}I", *pool.resources)
@@ -189,8 +193,8 @@ def write_binary_xml(root: Element) -> bytes:
 
 
 class _Pool:
-    """The strings of a document. The names of attributes that have a resource id come first, in the
-    order of their ids.
+    """The strings of a document. Names of attributes with a resource id come first, in the order of
+    their ids.
     """
 
     def __init__(self, root: Element) -> None:
@@ -215,15 +219,15 @@ class _Pool:
             self.strings.append(text)
 
     def at(self, text: str) -> int:
-        """The index of a string that is no name with a resource id."""
+        """Return the index of a string that is not the name of an attribute with a resource id."""
         return self._others[text]
 
     def optional(self, text: str) -> int:
-        """The index of a string, or of none for the empty one."""
+        """Return the index of a string; `NO_STRING` for an empty one."""
         return self.at(text) if text else NO_STRING
 
     def name(self, attribute: Attribute) -> int:
-        """The index of an attribute's name."""
+        """Return the index of an attribute's name."""
         if attribute.resource:
             return self._names[attribute.resource, attribute.name]
         return self.at(attribute.name)
@@ -278,12 +282,14 @@ def _written(element: Element, pool: _Pool) -> Iterator[bytes]:
 
 
 def _order(attribute: Attribute) -> tuple[int, str, str]:
-    """The place of an attribute: by its id, those without one behind the others."""
+    """Return the sort key of an attribute: by resource id, those without one last."""
     return attribute.resource or _ALL_ONES, attribute.namespace, attribute.name
 
 
 def _special_places(attributes: list[Attribute]) -> list[int]:
-    """The places of the attributes id, class and style, from one on; 0 where there is none."""
+    """Return the places of the attributes id, class and style, counted from 1; 0 for each that is
+    missing.
+    """
     places = [0, 0, 0]
     for place, attribute in enumerate(attributes, 1):
         if attribute.resource == _ID:

@@ -1,9 +1,10 @@
-"""Which APKs come of a bundle, and what is in each: base and feature modules with a split for each
-ABI, screen density and language, standalone APKs, the universal one, and slices of asset packs.
+"""Which APKs are made from a bundle, and what each contains: base and feature modules with a split
+for each ABI, screen density and language, standalone APKs, the universal APK, and slices of asset
+packs.
 
-What goes where is told by bundletool's documentation and source. Left out are: splits by texture
-format, device tier and country, standalone APKs by density, and Instant Apps. Of languages and
-densities the languages win.
+The rules are from bundletool's documentation and source. Left out are splits by texture format,
+device tier and country, standalone APKs by density, and Instant Apps. A resource with a language
+and a density goes into the split of its language.
 """
 
 from __future__ import annotations
@@ -63,14 +64,14 @@ _LIST_TYPE, _LIST_NAME, _LIST_PATH = "xml", "splits0", "res/xml/splits0.xml"
 
 @dataclass(frozen=True, order=True)
 class Configuration:
-    """What a split is for; the main split of a module is for every device."""
+    """The devices for which a split is; the main split of a module is for all."""
 
     dimension: Literal["", "abi", "density", "language"] = ""
     value: str = ""
 
     @property
     def suffix(self) -> str:
-        """How it is written in the id of a split."""
+        """The value as it is written in the id of a split."""
         return self.value.replace("-", "_")
 
 
@@ -79,24 +80,26 @@ MAIN = Configuration()
 
 @dataclass
 class _Part:
-    """What one split of a module has: paths in the bundle by those in the APK, and values of
-    resources.
+    """The contents of one split of a module: the bundle's paths by the paths in the APK, and the
+    values of resources.
     """
 
     files: dict[str, str] = field(default_factory=dict)
     values: list[Record] = field(default_factory=list)
 
     def add(self, other: _Part) -> None:
-        """Adds what another split has."""
+        """Add the contents of another split."""
         self.files |= other.files
         self.values += other.values
 
 
 @dataclass(frozen=True)
 class PlannedApk:
-    """One APK before its bytes are made. `files` are paths in the bundle by those in the APK,
-    `made` the files that the bundle does not have, `values` those of its resource table. `abis` are
-    those whose libraries it may hold.
+    """One APK before its bytes are made.
+
+    `files` are paths in the bundle by those in the APK, `made` the files that the bundle does not
+    have, `values` those of its resource table. `abis` are the ABIs for which automatic protection
+    adds its library.
     """
 
     kind: ApkKind
@@ -113,7 +116,7 @@ class PlannedApk:
 
     @property
     def has_code(self) -> bool:
-        """Whether the app's code is in it."""
+        """Whether it is the base's main split, or an APK of all modules for every ABI."""
         return (
             self.kind != "slice" and self.module == BASE and self.configuration == MAIN
         )
@@ -129,7 +132,9 @@ class _Module:
 
 @dataclass(frozen=True)
 class _ResourceValue:
-    """One value of a resource, with its configuration without density and with its density."""
+    """One value of a resource. `density` and `language` are those of its configuration, `others` is
+    the rest of it.
+    """
 
     record: Record
     others: tuple[str, ...]
@@ -138,10 +143,10 @@ class _ResourceValue:
 
 
 def planned_apks(bundle: Path, variants: int = 1) -> list[PlannedApk]:
-    """Every APK that comes of a bundle. Raises one of `artifact_files.MALFORMED`.
+    """Return every APK that is made from a bundle. Raises one of `artifact_files.MALFORMED`.
 
-    There are `variants` of the splits: they differ in the API level from which on they are served,
-    and in how libraries are stored.
+    There are `variants` of the splits, which differ in the lowest API level of their devices and in
+    how libraries are stored.
     """
     modules, profiles = _read_modules(bundle)
     apps = [module for module in modules if not module.is_asset_pack]
@@ -164,7 +169,7 @@ def planned_apks(bundle: Path, variants: int = 1) -> list[PlannedApk]:
 
 
 def _read_modules(bundle: Path) -> tuple[list[_Module], dict[str, str]]:
-    """The modules, base first, and the profiles that go into the base."""
+    """Return the modules, base first, and the profiles that go into the base."""
     modules = []
     with zipfile.ZipFile(bundle) as archive:
         paths = [info.filename for info in archive.infolist() if not info.is_dir()]
@@ -193,7 +198,7 @@ def _read_modules(bundle: Path) -> tuple[list[_Module], dict[str, str]]:
 def _parts(
     module: str, paths: Iterable[str], table: bytes
 ) -> dict[Configuration, _Part]:
-    """What each split of a module has."""
+    """Return the contents of each split of a module."""
     parts: dict[Configuration, _Part] = defaultdict(_Part)
     parts[MAIN] = _Part()
     owners = _owners(table, parts)
@@ -209,7 +214,7 @@ def _parts(
 def _configurations(
     inside: str, owners: Mapping[str, list[Configuration]]
 ) -> list[Configuration]:
-    """The splits that a file of a module goes into."""
+    """Return the splits into which a file of a module goes."""
     library = re.match(r"lib/([^/]+)/", inside)
     if library:
         return [Configuration("abi", library[1])]
@@ -217,7 +222,9 @@ def _configurations(
 
 
 def _path_in_apk(inside: str) -> str:
-    """Where a file of a module is in an APK; empty for what becomes something else."""
+    """Return the path in an APK of a file of a module; empty if the file itself does not go into an
+    APK.
+    """
     folder, _, rest = inside.partition("/")
     if folder in ("dex", "root"):
         return rest
@@ -229,7 +236,7 @@ def _path_in_apk(inside: str) -> str:
 def _owners(
     table: bytes, parts: dict[Configuration, _Part]
 ) -> dict[str, list[Configuration]]:
-    """The splits that each resource file goes into; the values are added to their parts."""
+    """Return the splits into which each resource file goes, and add the values to their parts."""
     owners: dict[str, list[Configuration]] = defaultdict(list)
     for kind, fields in read_proto_table(table):
         values = [
@@ -245,7 +252,7 @@ def _owners(
 def _distributed(
     kind: str, values: list[_ResourceValue]
 ) -> list[tuple[_ResourceValue, Configuration]]:
-    """The values of one resource, each with a split that it goes into."""
+    """Return the values of one resource, each with a split into which it goes."""
     placed = []
     groups: dict[tuple[str, ...], list[_ResourceValue]] = defaultdict(list)
     for value in values:
@@ -264,7 +271,9 @@ def _distributed(
 
 
 def _best_match(values: list[_ResourceValue], density: int) -> _ResourceValue:
-    """The value for a density: the lowest that is not below it, else the highest."""
+    """Return the value for a density: that of the lowest density that is not below it, or else of
+    the highest.
+    """
     fitting = [value for value in values if (value.density or 160) >= density]
     if fitting:
         return min(fitting, key=lambda value: value.density or 160)
@@ -291,7 +300,7 @@ def _lowest_sdk(manifest: Element) -> int:
 def _splits_of(
     module: _Module, variant: int, profiles: Mapping[str, str], lowest: int
 ) -> list[PlannedApk]:
-    """The main split of a module and those for one configuration each."""
+    """Return the main split of a module and its splits for one configuration each."""
     is_base = module.name == BASE
     split_id = "" if is_base else module.name
     languages = [one.value for one in module.parts if one.dimension == "language"]
@@ -349,7 +358,7 @@ def _splits_of(
 def _fused(
     kind: ApkKind, modules: list[_Module], profiles: Mapping[str, str], abi: str
 ) -> PlannedApk:
-    """One APK of all modules, for every ABI or for one."""
+    """Return one APK of all modules, for one ABI, or for all if `abi` is empty."""
     whole = _Part()
     abis: list[str] = []
     code: dict[str, str] = {}
@@ -396,8 +405,8 @@ def _fused(
 
 
 def _slice(module: _Module, base: Element) -> PlannedApk:
-    """The one slice of an asset pack. One that is fetched on demand has the version as its version
-    name alone (bundletool, AssetSlicesGenerator).
+    """Return the slice of an asset pack. If the pack is fetched on demand, its manifest has the
+    version code only as the version name (bundletool, AssetSlicesGenerator).
     """
     manifest = copy.deepcopy(module.manifest)
     package = base.get("package")
@@ -417,7 +426,7 @@ def _slice(module: _Module, base: Element) -> PlannedApk:
 
 
 def _is_on_demand(manifest: Element) -> bool:
-    """Whether a module is fetched when the app asks for it."""
+    """Return whether a module is fetched when the app asks for it."""
     element: Element | None = manifest
     for name in ("module", "delivery", "on-demand"):
         element = element.below(name) if element else None
@@ -425,7 +434,9 @@ def _is_on_demand(manifest: Element) -> bool:
 
 
 def _main_manifest(module: _Module, list_id: int) -> Element:
-    """The manifest of a main split; `list_id` is the resource that lists the languages."""
+    """Return the manifest of a main split. `list_id` is the resource that lists the languages; 0 if
+    there is none.
+    """
     manifest = copy.deepcopy(module.manifest)
     if module.name == BASE:
         manifest.remove("split")
@@ -447,7 +458,7 @@ def _main_manifest(module: _Module, list_id: int) -> Element:
 
 
 def _split_types(module: _Module) -> list[str]:
-    """The types of splits that the main one can't do without."""
+    """Return the types of splits that the main split requires."""
     dimensions = {one.dimension for one in module.parts}
     return [f"{module.name}__{one}" for one in ("abi", "density") if one in dimensions]
 
@@ -489,7 +500,7 @@ def _add_metadata(manifest: Element, value: Attribute, name: str) -> None:
 
 
 def _list_of_languages(languages: list[str]) -> bytes:
-    """The resource that tells the app's libraries which split has which language."""
+    """Return the XML resource that says which split has which language."""
     entries: list[Element | str] = [
         Element("entry", [Attribute("key", one), Attribute("split", f"config.{one}")])
         for one in languages

@@ -1,7 +1,7 @@
-"""What people do in the Play Console between two runs: each change of the live state ends the edits
-that are open.
+"""What people do in the Play Console between two runs. Each change of the live state ends the open
+edits.
 
-Operations come as calls from Python or as objects from JSON: `{"do": "halt", "package": ...,
+Operations are called from Python, or come as objects from JSON: `{"do": "halt", "package": ...,
 "track": ...}`.
 """
 
@@ -24,9 +24,9 @@ from google_emulator.services.play.tracks import checked_releases, read_track
 class Console:
     """The Play Console. `lock` guards the live state.
 
-    A release is named by its track and one of its version codes; without a code the one in the
-    status that the operation starts from is meant. Every operation raises `ValueError` when there
-    is none, or when the console would not offer it.
+    A release is named by its track and one of its version codes; without a code, it is the first
+    one in a status in which the operation is possible. Every operation raises `ValueError` if there
+    is no such release, or if the console would not offer it.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class Console:
         self._lock = lock
 
     def operations(self) -> dict[str, Callable[..., None]]:
-        """Every operation by the name that it has in JSON: its own, with dashes."""
+        """Return every operation by its name in JSON, which has dashes."""
         operations = (
             self.set_fraction,
             self.halt,
@@ -57,8 +57,8 @@ class Console:
         }
 
     def carry_out(self, wanted: Sequence[Mapping[str, Json]]) -> None:
-        """Carries out operations from JSON, one after the other. Raises `ValueError` at the first
-        that can't be.
+        """Carry out operations from JSON, one after the other. Raises `ValueError` at the first
+        that is not possible.
         """
         operations = self.operations()
         for one in wanted:
@@ -77,8 +77,8 @@ class Console:
     def set_fraction(
         self, package: str, track: str, fraction: float, code: int | None = None
     ) -> None:
-        """Serves a release in progress, or a halted one later, to this share of the users (0 to 1,
-        both excluded).
+        """Set the share of users (0 to 1, both excluded) of a release in progress or a halted
+        one.
         """
         with self._changed(package) as app:
             self._put(
@@ -89,7 +89,7 @@ class Console:
             )
 
     def halt(self, package: str, track: str, code: int | None = None) -> None:
-        """Halts a release in progress."""
+        """Halt a release in progress."""
         with self._changed(package) as app:
             self._put(
                 app, track, _find(app, track, code, "inProgress") | {"status": "halted"}
@@ -102,14 +102,16 @@ class Console:
         code: int | None = None,
         fraction: float | None = None,
     ) -> None:
-        """Resumes a halted release, at the share that it had unless another is given."""
+        """Resume a halted release, at the share that it had unless another is given."""
         with self._changed(package) as app:
             release = _find(app, track, code, "halted")
             share = {} if fraction is None else {"userFraction": fraction}
             self._put(app, track, release | {"status": "inProgress", **share})
 
     def complete(self, package: str, track: str, code: int | None = None) -> None:
-        """Gives a release in progress, or a halted one, to everybody, in place of what they had."""
+        """Give a release in progress or a halted one to everybody, in place of the completed
+        release.
+        """
         with self._changed(package) as app:
             release = _find(app, track, code, "inProgress", "halted") | {
                 "status": "completed"
@@ -119,7 +121,7 @@ class Console:
             self._put(app, track, release)
 
     def remove(self, package: str, track: str, code: int) -> None:
-        """Takes a release off a track."""
+        """Remove a release from a track."""
         with self._changed(package) as app:
             release = _find(app, track, code)
             app.live.tracks[track].remove(release)
@@ -131,10 +133,10 @@ class Console:
         release: Mapping[str, Json],
         course: Sequence[Json] | None = None,
     ) -> None:
-        """Puts a TrackRelease on a track, in place of the one in the same status; its artifacts are
-        uploaded besides.
+        """Put a TrackRelease on a track, in place of the one with the same status, and upload its
+        artifacts.
 
-        `course` is that of its review, the one for the app unless given.
+        `course` is the course of its review; that of the app unless given.
         """
         added = {
             "status": "completed",
@@ -150,14 +152,14 @@ class Console:
             for code in map(int, added["versionCodes"]):
                 app.live.artifacts.setdefault(code, StoreArtifact(code))
                 app.used.add(code)
-            # those that were there are published
+            # Releases that were there before count as published.
             self._lifecycle.reviews(app, track, app.live.tracks.get(track, []))
             self._put(app, track, added)
             if added["status"] != "draft":
                 self._lifecycle.begin(app, track, added, stages)
 
     def add_track(self, package: str, track: str) -> None:
-        """Creates a track without releases."""
+        """Create a track without releases."""
         with self._changed(package) as app:
             if track in app.live.tracks:
                 raise ValueError(f"the track {track} exists")
@@ -166,8 +168,8 @@ class Console:
     def review(
         self, package: str, track: str, course: Sequence[Json], code: int | None = None
     ) -> None:
-        """Puts a release on another course, as when Google approves or rejects it or someone
-        publishes it.
+        """Put the reviews of a track, or of one release, on another course, as when Google approves
+        or rejects, or someone publishes.
         """
         stages = read_course(list(course))
         with self._lock:
@@ -186,7 +188,7 @@ class Console:
                 found[0].begin(stages, self._lifecycle.now())
 
     def send_for_review(self, package: str) -> None:
-        """Sends what was committed with changesNotSentForReview."""
+        """Send for review what was committed with changesNotSentForReview."""
         with self._lock:
             self._lifecycle.send_for_review(self._app(package))
 
@@ -198,14 +200,14 @@ class Console:
 
     @contextmanager
     def _changed(self, package: str) -> Iterator[App]:
-        """The app to be changed; once that is done, no edit that was open can be committed."""
+        """Yield the app, to be changed. Afterwards, no edit that was open can be committed."""
         with self._lock:
             app = self._app(package)
             yield app
             app.revision += 1
 
     def _put(self, app: App, track: str, release: dict[str, Json]) -> None:
-        """Puts a release on a track in place of itself and of the one that had its status."""
+        """Put a release on a track, in place of itself and of the one with the same status."""
         others = app.live.tracks.get(track, [])
         kept = [
             one
@@ -222,8 +224,8 @@ class Console:
 
 
 def _find(app: App, track: str, code: int | None, *statuses: str) -> dict[str, Json]:
-    """The release meant. Raises `ValueError` when there is none in one of the statuses (none given:
-    in any).
+    """Return the release with a version code (None: any) in one of the statuses (none given: any).
+    Raises `ValueError` if there is none.
     """
     for release in app.live.tracks.get(track, []):
         meant = code is None or str(code) in codes_of(release)

@@ -1,8 +1,8 @@
-"""applications.dataSafety: the data safety form of an app, which replaces the one before; no edit
-is needed.
+"""applications.dataSafety: the data safety form of an app, which replaces the previous one without
+an edit.
 
 Reference: developers.google.com/android-publisher/api-ref/rest/v3/applications/dataSafety. "Invalid
-header row" is what people were answered; the other refusals are in this emulator's own words.
+header row" is what users have reported; the other refusals are in this emulator's own words.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _OBLIGATORY = "REQUIRED"
 
 
 class DataSafetyApi(Service):
-    """The form of each app, as it was sent last."""
+    """The latest form of each app."""
 
     def __init__(self, store: PlayStore) -> None:
         self._store = store

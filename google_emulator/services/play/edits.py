@@ -1,4 +1,4 @@
-"""edits: insert, get, delete, validate, commit; with the review rules that make Google refuse a
+"""edits: insert, get, delete, validate, commit; with the rules of review by which Google refuses a
 commit.
 
 Reference: developers.google.com/android-publisher/api-ref/rest/v3/edits.
@@ -75,7 +75,9 @@ class EditsApi(Service):
         return Response(204)
 
     def _checked(self, request: Request) -> Edit:
-        """The edit, once it passes what validation and commit have in common."""
+        """Return the edit, after the checks that validation and commit have in common. Raises
+        `ApiError`.
+        """
         edit = self._store.open_edit(request)
         if request.payload.strip():
             raise ApiError(400, "The request body must be empty.")
@@ -94,7 +96,8 @@ class EditsApi(Service):
         return edit
 
     def _check_screenshots(self, edit: Edit) -> None:
-        """Refuse (400) a language that is left with too few screenshots, of whatever devices.
+        """Raise `ApiError` 400 for a language with too few screenshots, those of all devices
+        counted together.
 
         Play Console Help, "Add preview assets". A language without any is not published yet. No
         document has Google's words.
@@ -110,7 +113,7 @@ class EditsApi(Service):
                 )
 
     def _validate(self, request: Request) -> Json:
-        """An app whose changes go into review by hand is refused, too:
+        """Validate an edit. An app whose changes are sent for review by hand is refused, too:
         bitrise-steplib/steps-google-play-deploy#119.
         """
         edit = self._checked(request)
@@ -119,7 +122,9 @@ class EditsApi(Service):
         return edit.resource()
 
     def _check_review(self, request: Request, app: App) -> None:
-        """Refuses a commit whose parameters don't fit how this app's changes get into review."""
+        """Raise `ApiError` if the parameters of a commit don't fit the way in which this app's
+        changes are sent for review.
+        """
         behavior = request.query.get("changesInReviewBehavior", "")
         if behavior not in BEHAVIORS:
             raise ApiError(

@@ -1,7 +1,7 @@
-"""generatedApks: the APKs that Play makes of a bundle and signs, some time after the upload.
+"""generatedApks: the APKs that Play makes from a bundle and signs, some time after the upload.
 
-Reference: developers.google.com/android-publisher/api-ref/rest/v3/generatedapks. How long it takes
-no document says. Recovery modules, which the Play Console makes, are never listed.
+Reference: developers.google.com/android-publisher/api-ref/rest/v3/generatedapks. No document says
+how long it takes. Recovery modules, which are made in the Play Console, are never listed.
 """
 
 from __future__ import annotations
@@ -51,11 +51,13 @@ _DOWNLOAD = _LIST + "/downloads/{download}:download"
 
 @dataclass(frozen=True)
 class Generation:
-    """How the APKs of a bundle come about, once someone has looked for them."""
+    """How the APKs of a bundle are made, and when they are listed."""
 
-    looks: int = setting(0, "how many looks find nothing")
-    partly: int = setting(0, "how many looks after those find only some of the APKs")
-    seconds: float = setting(0.0, "how long after the first look nothing is found")
+    looks: int = setting(0, "how many requests for the list find nothing")
+    partly: int = setting(0, "how many requests after those find only some of the APKs")
+    seconds: float = setting(
+        0.0, "for how many seconds after the first request nothing is found"
+    )
     never: bool = setting(False, "nothing is ever generated")
     signer: str = setting(RELEASE, "common name of the certificate that signs")
     rotated: str = setting(
@@ -70,28 +72,32 @@ class Generation:
     variants: int = setting(1, "how many variants of the splits there are")
     protected: bool = setting(False, "automatic protection is on")
     unprotected: int = setting(
-        1, "how many standalone APKs are without it, where it is on"
+        1, "how many standalone APKs without protection are listed, if it is on"
     )
     stripped: str = setting(
         "",
-        "the path in the bundle of a file, or resources.pb#type/name, that every APK lacks",
+        "the path of a file in the bundle, or resources.pb#type/name, missing in every APK",
     )
     changed: str = setting(
         "",
-        "the path of a file, or resources.pb#type/name, that is another one in every APK",
+        "the path of a file in the bundle, or resources.pb#type/name, different in every APK",
     )
     package: str = setting("", "the package in the APK, instead of the bundle's")
     code: int = setting(0, "the version code in the APK, instead of the bundle's")
-    size: int = setting(0, "bytes of the APK; as short as it can be when that is more")
-    ranges: bool = setting(True, "a Range is answered; else with the whole file")
+    size: int = setting(
+        0, "the least size of the APK in bytes, without its signing block"
+    )
+    ranges: bool = setting(
+        True, "a Range is answered with that part; otherwise with the whole file"
+    )
     etag: bool = setting(True, "the file has an ETag")
     digest: bool = setting(True, "the answer has an x-goog-hash")
 
 
 @dataclass(frozen=True)
 class _ListedApk:
-    """An APK of the list: the field that it is in, the number of its key, and what it is made
-    of.
+    """An APK of the list. `list_name` is the field that has it, `key` the number of its signing
+    key.
     """
 
     download: str
@@ -103,8 +109,8 @@ class _ListedApk:
 
 @dataclass
 class _Work:
-    """The APKs of one bundle: since when they are waited for, how often they were looked for, and
-    the bytes of those that were wanted, by their download ids and how they come about.
+    """The APKs of one bundle. `since` is the time of the first request for the list, `looks` counts
+    these requests, and `apks` has the bytes that were downloaded, by download id and settings.
     """
 
     since: float
@@ -113,9 +119,9 @@ class _Work:
 
 
 class GeneratedApksApi(Service):
-    """The APKs of all bundles that are live. `clock` tells seconds since the epoch.
+    """The APKs of all live bundles. `clock` returns seconds since the epoch.
 
-    How they come about is looked up at each request, so that it can change while the emulator runs.
+    The settings are read at each request, so that they can change while the emulator runs.
     """
 
     def __init__(self, store: PlayStore, clock: Callable[[], float]) -> None:
@@ -191,7 +197,7 @@ class GeneratedApksApi(Service):
 
 
 def read_generation(values: Json) -> Generation:
-    """A generation from JSON. Raises `ValueError` for a name that does not exist."""
+    """Return the settings in a JSON object. Raises `ValueError` for an unknown name."""
     known = [one.name for one in fields(Generation)]
     if unknown := sorted(set(values) - set(known)):
         raise ValueError(
@@ -221,7 +227,7 @@ _LISTS = {
 def _listed_apks(
     package: str, artifact: StoreArtifact, generation: Generation
 ) -> list[_ListedApk]:
-    """Every APK of the list, of all signing keys."""
+    """Return every APK of the list, for all signing keys."""
     with _bundle(package, artifact) as bundle:
         plans = planned_apks(bundle, generation.variants)
     listed: list[tuple[str, PlannedApk, bool]] = []
@@ -245,7 +251,7 @@ def _listed_apks(
 def _signing_key(
     package: str, key: int, apks: Iterable[_ListedApk], generation: Generation
 ) -> dict[str, Json]:
-    """What is listed of one signing key (GeneratedApksPerSigningKey)."""
+    """Return what is listed for one signing key (GeneratedApksPerSigningKey)."""
     reported = hashlib.sha256(certificate(_signer(generation, key))).hexdigest()
     if generation.certificate and not key:
         reported = generation.certificate
@@ -261,7 +267,9 @@ def _signing_key(
 
 
 def _metadata(apk: _ListedApk) -> dict[str, Json]:
-    """What is listed of one APK; as in all of Google's JSON, nothing that is empty or zero."""
+    """Return what is listed for one APK. As in all of Google's JSON, empty values and zeros are
+    left out.
+    """
     plan = apk.plan
     metadata: dict[str, Json] = {"downloadId": apk.download}
     if plan.kind == "slice":
@@ -274,7 +282,7 @@ def _metadata(apk: _ListedApk) -> dict[str, Json]:
 
 
 def _targeting_info(package: str, apks: list[_ListedApk]) -> dict[str, Json]:
-    """TargetingInfo: the variants with their modules, and the asset packs."""
+    """Return the TargetingInfo: the variants with their modules, and the asset packs."""
     variants: dict[int, dict[str, list[_ListedApk]]] = defaultdict(
         lambda: defaultdict(list)
     )
@@ -340,7 +348,7 @@ def _description(apk: _ListedApk) -> dict[str, Json]:
 
 
 def _targeting(configuration: Configuration) -> dict[str, Json]:
-    """The member of ApkTargeting for a split of one configuration."""
+    """Return the member of ApkTargeting for a split of one configuration."""
     alias = configuration.suffix.upper()
     match configuration.dimension:
         case "abi":
@@ -354,14 +362,14 @@ def _targeting(configuration: Configuration) -> dict[str, Json]:
 
 
 def _signer(generation: Generation, key: int) -> str:
-    """The common name of one of the signers."""
+    """Return the common name of the signer with this number."""
     return f"{generation.signer} {key + 1}" if key else generation.signer
 
 
 def _generated_apk(
     package: str, artifact: StoreArtifact, generation: Generation, download: str
 ) -> bytes:
-    """The APK with a download id. Raises `ApiError` 404 for an unknown one."""
+    """Return the bytes of the APK with a download id. Raises `ApiError` 404 for an unknown id."""
     for apk in _listed_apks(package, artifact, generation):
         if apk.download == download:
             break
@@ -384,7 +392,9 @@ def _generated_apk(
 
 @contextmanager
 def _bundle(package: str, artifact: StoreArtifact) -> Iterator[Path]:
-    """The bundle that was uploaded, or a specimen for a version that the configuration has."""
+    """Yield the path of the uploaded bundle, or of a specimen for a version that only the
+    configuration has.
+    """
     if artifact.path is not None:
         yield artifact.path
         return

@@ -1,4 +1,6 @@
-"""The bytes of an APK that Google Play makes: put together, altered as the settings say, signed."""
+"""The bytes of an APK that Google Play makes: assembled, altered as the settings say, and
+signed.
+"""
 
 from __future__ import annotations
 
@@ -42,9 +44,11 @@ _DATE = (1981, 1, 1, 1, 1, 2)  # the date of every entry, as bundletool writes i
 
 @dataclass(frozen=True)
 class Alterations:
-    """What an APK has that the bundle does not say. `stripped` and `changed` are paths in the
-    bundle, or `resources.pb#type/name` for a resource; `package` and `code` replace those of the
-    manifest; `size` is in bytes.
+    """How an APK differs from what the bundle says.
+
+    `stripped` and `changed` are paths in the bundle, or `resources.pb#type/name` for a resource;
+    `package` and `code` replace those of the manifest; `size` is the least size before the APK
+    Signing Block, in bytes.
     """
 
     protected: bool = False
@@ -57,7 +61,7 @@ class Alterations:
 
 @dataclass(frozen=True)
 class Signing:
-    """Who signs: the common name of the certificate, and that of a newer one for v3.1."""
+    """The common name of the certificate that signs, and that of a newer one for v3.1."""
 
     signer: str
     rotated: str = ""
@@ -66,7 +70,7 @@ class Signing:
 def make_generated_apk(
     bundle: Path, apk: PlannedApk, alterations: Alterations, signing: Signing
 ) -> bytes:
-    """The APK, signed. Raises one of `artifact_files.MALFORMED`."""
+    """Return the bytes of an APK, signed. Raises one of `artifact_files.MALFORMED`."""
     files = {"AndroidManifest.xml": _manifest(apk, alterations), **apk.made}
     with zipfile.ZipFile(bundle) as archive:
         for path, source in apk.files.items():
@@ -100,7 +104,7 @@ def _manifest(apk: PlannedApk, alterations: Alterations) -> bytes:
 
 
 def _altered(path: str, source: str, data: bytes, alterations: Alterations) -> bytes:
-    """A file of the bundle as it is in an APK."""
+    """Return a file of the bundle as an APK has it."""
     if (
         path.startswith("res/")
         and path.endswith(".xml")
@@ -118,7 +122,7 @@ def _altered(path: str, source: str, data: bytes, alterations: Alterations) -> b
 
 
 def _altered_value(record: Record, alterations: Alterations) -> list[Record]:
-    """The value of a resource as it is in an APK; none where it is left out."""
+    """Return the value of a resource as an APK has it; an empty list if it is left out."""
     resource = f"resources.pb#{record.type}/{record.name}"
     if resource == alterations.stripped:
         return []
@@ -126,7 +130,9 @@ def _altered_value(record: Record, alterations: Alterations) -> list[Record]:
 
 
 def _wrapper(apk: PlannedApk, files: dict[str, bytes]) -> dict[str, bytes]:
-    """What automatic protection adds: a library for each ABI, and code that starts it."""
+    """Return the files that automatic protection adds: a library for each ABI, and code that starts
+    it.
+    """
     added = {
         f"lib/{abi}/{PROTECTION_LIBRARY}": b"\x7fELF protection" for abi in apk.abis
     }

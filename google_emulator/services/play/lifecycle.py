@@ -1,8 +1,9 @@
 """What becomes of releases after a commit: review, approval, publication; and which of them Play
 still lists.
 
-A release that others displace stays listed, and with its users, until one of those is published.
-Reference: developers.google.com/android-publisher/api-ref/rest/v3/applications.tracks.releases.
+A release that was displaced stays listed and keeps its users until a release that displaced it is
+published. Reference:
+developers.google.com/android-publisher/api-ref/rest/v3/applications.tracks.releases.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ Releases = list[dict[str, Json]]
 
 @dataclass(frozen=True)
 class Stage:
-    """A state, and after how many looks at it or how many seconds it passes; with neither it
-    stays.
+    """A state, which ends after so many `looks` (answers that reported it) or `seconds`. With
+    neither, it lasts until someone acts.
     """
 
     state: str
@@ -44,7 +45,7 @@ class Stage:
     seconds: float | None = None
 
     def passed(self, looks: int, seconds: float) -> bool:
-        """Whether the state is over after so many looks, so long after it began."""
+        """Return whether the state has ended after so many looks and seconds."""
         by_looks = self.looks is not None and looks >= self.looks
         return by_looks or (self.seconds is not None and seconds >= self.seconds)
 
@@ -56,8 +57,8 @@ UNSENT: Course = (Stage(NOT_SENT),)
 
 @dataclass
 class Review:
-    """A release on its course. `looks` and `since` (seconds since the epoch) belong to the first
-    stage that is left.
+    """A release on its course. `looks` and `since` (seconds since the epoch) are those of the
+    present stage.
     """
 
     codes: tuple[str, ...]
@@ -67,7 +68,7 @@ class Review:
     looks: int = 0
 
     def state(self, now: float) -> str:
-        """The state at this time."""
+        """Return the state at this time, and drop the stages that have ended."""
         while len(self.course) > 1 and self.course[0].passed(
             self.looks, now - self.since
         ):
@@ -79,19 +80,19 @@ class Review:
         return self.course[0].state
 
     def look(self, now: float) -> str:
-        """The state that an answer tells; telling it is a look."""
+        """Return the state for an answer, and count it as a look."""
         state = self.state(now)
         self.looks += 1
         return state
 
     def begin(self, course: Course, now: float) -> None:
-        """Puts the release on another course."""
+        """Put the release on another course."""
         self.course, self.since, self.looks = course, now, 0
 
 
 def read_course(value: Json) -> Course:
-    """A course from JSON: a list of states, or of {`state`, `looks` or `seconds`}. Raises
-    `ValueError`.
+    """Return the course in a JSON list of states or of objects with `state`, `looks` and `seconds`.
+    Raises `ValueError`.
     """
     if not isinstance(value, list) or not value:
         raise ValueError(
@@ -123,7 +124,7 @@ def _stage(value: Json) -> Stage:
 
 
 class ReleaseLifecycle:
-    """The courses that are scripted, and the reviews of the apps. `clock` tells seconds since the
+    """The scripted courses, and the reviews of all apps. `clock` returns seconds since the
     epoch.
     """
 
@@ -134,22 +135,20 @@ class ReleaseLifecycle:
         self.script(config.lifecycle)
 
     def script(self, courses: Mapping[str, Json]) -> None:
-        """Sets the course of what will be committed, by package (`*`: any other). Raises
-        `ValueError`.
-        """
+        """Set the course of future commits, by package (`*`: any other). Raises `ValueError`."""
         self._courses.update(
             {package: read_course(course) for package, course in courses.items()}
         )
 
     def course(self, package: str) -> Course:
-        """The course of what is committed to this app and sent for review."""
+        """Return the course for what is committed to this app and sent for review."""
         return self._courses.get(package, self._courses.get(EVERY_APP, AT_ONCE))
 
     def committed(
         self, app: App, before: Mapping[str, Releases], *, sent: bool
     ) -> None:
-        """Begins the review of what a commit brought; a review in flight is taken back and begins
-        anew.
+        """Begin the reviews of the releases that a commit brought. If it was `sent` for review,
+        reviews in progress begin again.
         """
         course = self.course(app.package) if sent else UNSENT
         for track in app.live.tracks:
@@ -168,15 +167,13 @@ class ReleaseLifecycle:
     def begin(
         self, app: App, track: str, release: Mapping[str, Json], course: Course
     ) -> None:
-        """Puts a release of a track on a course, in place of any that it was on."""
+        """Put a release of a track on a course, in place of its present one."""
         reviews, codes = self.reviews_of(app).setdefault(track, []), codes_of(release)
         reviews[:] = [one for one in reviews if one.codes != codes]
         reviews.append(Review(codes, name_of(release), course, self.now()))
 
     def reviews(self, app: App, track: str, releases: Releases) -> list[Review]:
-        """The reviews of a track's releases; what was there before the first commit is
-        published.
-        """
+        """Return the reviews of a track. A release without a known review counts as published."""
         reviews = self.reviews_of(app).setdefault(track, [])
         known = {review.codes for review in reviews}
         for release in releases:
@@ -187,7 +184,7 @@ class ReleaseLifecycle:
         return reviews
 
     def reviews_of(self, app: App) -> dict[str, list[Review]]:
-        """The reviews of an app by track; an app that was set up again begins without."""
+        """Return the reviews of an app by track; none for an app that was reset."""
         known, reviews = self._reviews.get(app.package, (None, {}))
         if known is not app:
             reviews = {}
@@ -195,7 +192,7 @@ class ReleaseLifecycle:
         return reviews
 
     def in_review(self, app: App) -> bool:
-        """Whether changes of the app are in review."""
+        """Return whether changes of the app are in review."""
         now = self.now()
         return any(
             one.state(now) == IN_REVIEW
@@ -204,7 +201,7 @@ class ReleaseLifecycle:
         )
 
     def send_for_review(self, app: App) -> None:
-        """Sends what waits for it, as a person does in the console."""
+        """Send for review what waits for that, as a person does in the Play Console."""
         now = self.now()
         for reviews in self.reviews_of(app).values():
             for review in reviews:
@@ -212,7 +209,9 @@ class ReleaseLifecycle:
                     review.begin(self.course(app.package), now)
 
     def summaries(self, app: App, track: str) -> list[dict[str, Json]]:
-        """The ReleaseSummary resources of a track, newest first, each state looked at once."""
+        """Return the ReleaseSummary resources of a track, newest first. This is a look at each
+        state but that of a draft.
+        """
         now, releases = self.now(), app.live.tracks.get(track, [])
         here = {
             codes_of(release) for release in releases if release["status"] != "draft"
@@ -221,7 +220,8 @@ class ReleaseLifecycle:
         waiting = any(
             one.state(now) != PUBLISHED for one in reviews if one.codes in here
         )
-        # Those that are obsolete are forgotten.
+        # Forget displaced releases, unless they are published and keep their users while another
+        # one waits.
         reviews[:] = [
             one
             for one in reviews
@@ -239,13 +239,13 @@ class ReleaseLifecycle:
 
 
 def codes_of(release: Mapping[str, Json]) -> tuple[str, ...]:
-    """The version codes of a release, as texts."""
+    """Return the version codes of a release, as texts."""
     return tuple(str(code) for code in release.get("versionCodes", []))
 
 
 def name_of(release: Mapping[str, Json]) -> str:
-    """The name of a release: its own, or its highest version code for want of the artifact's
-    version name.
+    """Return the name of a release; without one its highest version code, since the artifact's
+    version name is not known here.
     """
     return str(release.get("name") or max(map(int, codes_of(release)), default=""))
 
@@ -266,7 +266,7 @@ def _newest(summary: Mapping[str, Json]) -> int:
 
 
 class ReleaseSummariesApi(Service):
-    """What Play tells of the releases of a track without an edit, with the state of their
+    """What Play shows of the releases of a track without an edit, with the state of their
     review.
     """
 

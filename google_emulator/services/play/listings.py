@@ -43,7 +43,7 @@ IMAGE_LIMIT = 15 << 20  # bytes
 _PNG = b"\x89PNG\r\n\x1a\n"
 _COLOR_TYPE = 25  # offset of the byte in a PNG's first chunk
 _WITH_ALPHA = (4, 6)  # colour types: grey or true colour, each with an alpha channel
-# whose requests an `api-endpoint` on this machine takes, too
+# with an `api-endpoint` on loopback, the program sends requests for this host there, too
 HOST = "https://play-lh.googleusercontent.com"
 _PUBLIC = "/emulated-images/{image}"
 _IMAGES = LISTING + "/{type}"
@@ -117,14 +117,12 @@ class ListingsApi(Service):
         return listing
 
     def _update(self, request: Request) -> Response:
-        """Creates the listing, or puts another in its place: what the request does not have is
-        gone.
-        """
+        """Create or replace a listing. Fields that the request does not have are removed."""
         return self._set(request, {})
 
     def _patch(self, request: Request) -> Response:
-        """Changes the fields that the request has. The documents say of `update` alone that it
-        creates a listing.
+        """Change the fields that the request has. Raises `ApiError` 404 for a new language: the
+        documents say only of `update` that it creates a listing.
         """
         return self._set(request, self._found(request))
 
@@ -208,7 +206,7 @@ class ImagesApi(Service):
         ]
 
     def _images(self, request: Request) -> list[dict[str, Json]]:
-        """The images of one language and type in the edit, as a list that may be changed."""
+        """Return the images of one language and type in the edit, as a list that may be changed."""
         if request.params["type"] not in (*SCREENSHOTS, *SINGLE):
             raise ApiError(
                 400,
@@ -222,7 +220,9 @@ class ImagesApi(Service):
         return json_response({"images": found} if found else {})
 
     def _newest(self, request: Request) -> dict[str, Json]:
-        """What metadata alone is answered with: it changes no picture."""
+        """Return the last image of the place, for a request with metadata alone, which changes no
+        picture.
+        """
         if not (images := self._images(request)):
             raise ApiError(
                 404, "No such image.", "imageNotFound", domain="androidpublisher"
@@ -258,7 +258,9 @@ class ImagesApi(Service):
         return {"image": image}
 
     def _serve(self, request: Request) -> Response:
-        """The picture itself, to everybody. A token has no business at the host that serves it."""
+        """Return the picture, without a login. Raises `ApiError` 403 for a request with a token,
+        which must not reach this host.
+        """
         number, _, size = request.params["image"].partition("=")
         if request.header("Authorization"):
             raise ApiError(
@@ -269,7 +271,7 @@ class ImagesApi(Service):
         if number not in self._files:
             raise ApiError(404, "No such image.", "imageNotFound")
         data = self._files[number].read_bytes()
-        # Without `=s0` what is served is made smaller: other bytes than those that were uploaded.
+        # Without `=s0`, Google serves a smaller picture, not the bytes that were uploaded.
         return Response(
             200, data if size == "s0" else data[:100], [("Content-Type", "image/png")]
         )
@@ -292,7 +294,7 @@ class ImagesApi(Service):
 
 
 def _has_alpha(path: Path) -> bool:
-    """Whether a file is a PNG with an alpha channel."""
+    """Return whether a file is a PNG with an alpha channel."""
     with path.open("rb") as file:
         head = file.read(_COLOR_TYPE + 1)
     return (

@@ -1,8 +1,7 @@
 """The languages and the countries of Google Play.
 
 Languages: support.google.com/googleplay/android-developer/answer/9844778. Countries: two-letter
-codes of CLDR, as the documents ask for them; which of them Play serves it tells in its console
-alone.
+codes of CLDR, as the documents require; only the Play Console shows which of them Play serves.
 """
 
 from __future__ import annotations
@@ -33,8 +32,8 @@ COUNTRIES = frozenset(
 
 
 def check_language(language: str) -> str:
-    """The language; refuses (400) any other, in Google's words
-    (element-hq/element-android#6793).
+    """Return the language. Raises `ApiError` 400 for one that Google Play does not have, in
+    Google's words (element-hq/element-android#6793).
     """
     if language not in LANGUAGES:
         raise ApiError(
@@ -44,7 +43,9 @@ def check_language(language: str) -> str:
 
 
 def check_countries(countries: list[str]) -> None:
-    """Refuses (400) the first code that is none; how Play words that is told in no public place."""
+    """Raise `ApiError` 400 for the first invalid country code. No public page has Google's
+    words.
+    """
     for country in countries:
         if country not in COUNTRIES:
             raise invalid_argument(

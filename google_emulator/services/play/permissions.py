@@ -1,8 +1,8 @@
 """What the account may do with an app in the Play Console, by the names of AppLevelPermission.
 
-No document says which permission a method needs, but for the Reporting API. So a call needs any
-permission at all, a new edit one that changes something, and a commit those for what it changes:
-their names in the Play Console say that much.
+Only for the Reporting API do documents say which permission a method needs. So a call needs any
+permission, a new edit one that lets the account change something, and a commit those for what it
+changes, as their names in the Play Console suggest.
 
 Reference: developers.google.com/android-publisher/api-ref/rest/v3/grants.
 """
@@ -25,7 +25,7 @@ EDITING = (RELEASE_TO_PRODUCTION, RELEASE_TO_TESTING, MANAGE_TESTERS, MANAGE_LIS
 
 
 def may(config: Config, package: str, *permissions: str) -> bool:
-    """Whether the account has one of these permissions for an app."""
+    """Return whether the account has one of these permissions for an app."""
     granted = config.granted(package)
     return granted is None or any(permission in granted for permission in permissions)
 
@@ -39,8 +39,8 @@ def require(config: Config, package: str, *permissions: str) -> None:
 def needed_to_commit(
     before: AppContent, after: AppContent
 ) -> Iterator[tuple[str, ...]]:
-    """Yield the permissions for what differs between two states of an app, of each group of which
-    the account needs one.
+    """Yield a group of permissions for each difference between two states of an app. The account
+    needs one of each group.
     """
     for track in {**before.tracks, **after.tracks}:
         if before.tracks.get(track, []) == after.tracks.get(track, []):

@@ -1,6 +1,4 @@
-"""What Play knows of all apps, the edits that are open on them, and why an edit can no longer be
-used.
-"""
+"""What Play knows of all apps, the edits of them, and why an edit can no longer be used."""
 
 from __future__ import annotations
 
@@ -29,8 +27,10 @@ ArtifactKind: TypeAlias = Literal["apk", "bundle"]
 
 @dataclass(frozen=True)
 class StoreArtifact:
-    """An APK or a bundle in the app's library. `size` is in bytes, the digests in hexadecimal,
-    `name` its version's, `path` where it is, if it was uploaded.
+    """An APK or a bundle in the app's library.
+
+    `size` is in bytes, the digests are in hexadecimal, `name` is the version name, and `path` is
+    the uploaded file, if there is one.
     """
 
     code: int
@@ -44,11 +44,10 @@ class StoreArtifact:
 
 @dataclass
 class AppContent:
-    """Everything that an edit is a copy of. Images, expansion files and symbols are kept by their
-    own keys.
+    """Everything that an edit copies. Images, expansion files and symbols have keys of their own.
 
-    `testers` are the groups of each track, `countries` where a track is to be had, if that was
-    said.
+    `testers` are the groups of each track, `countries` those of a track for which they are
+    configured.
     """
 
     tracks: dict[str, list[dict[str, Json]]] = field(default_factory=dict)
@@ -66,8 +65,8 @@ class AppContent:
 
 @dataclass
 class App:
-    """One app: its live state, how often that was changed, and the version codes that can't be used
-    again.
+    """One app: its live state, how often that was changed (`revision`), and the version codes that
+    are used up.
 
     `data_safety` is the text of its data safety form.
     """
@@ -81,8 +80,8 @@ class App:
 
 @dataclass
 class Edit:
-    """One edit. `revision` is the app's when the edit was opened; `expires` is in seconds since the
-    epoch.
+    """One edit. `revision` is that of the app when the edit was opened; `expires` is in seconds
+    since the epoch.
     """
 
     id: str
@@ -94,12 +93,12 @@ class Edit:
     commit_query: dict[str, str] = field(default_factory=dict)
 
     def resource(self) -> dict[str, Json]:
-        """The AppEdit resource."""
+        """Return the AppEdit resource."""
         return {"id": self.id, "expiryTimeSeconds": str(int(self.expires))}
 
 
 def configured_app(package: str, live: Mapping[str, Json]) -> App:
-    """An app with the live state that the configuration gives it."""
+    """Return an app with the live state that the configuration has."""
     artifacts = {}
     for one in live.get("artifacts", []):
         known = {name: one[name] for name in ("kind", "sha1", "sha256") if name in one}
@@ -137,7 +136,7 @@ _CLOSED = {
 
 
 class PlayStore:
-    """All apps and edits. `clock` tells seconds since the epoch."""
+    """All apps and edits. `clock` returns seconds since the epoch."""
 
     def __init__(self, config: Config, clock: Callable[[], float]) -> None:
         self.apps: dict[str, App] = {}
@@ -147,19 +146,19 @@ class PlayStore:
         self.reset()
 
     def reset(self) -> None:
-        """Forgets every edit and brings the apps back to what the configuration says."""
+        """Remove every edit, and reset the apps to the configuration."""
         self.edits.clear()
         self.apps.clear()
         for package, live in self.config.apps.items():
             self.apps[package] = configured_app(package, live)
 
     def today(self) -> date:
-        """The day in UTC."""
+        """Return the present day in UTC."""
         return datetime.fromtimestamp(self._clock(), timezone.utc).date()
 
     def app(self, package: str) -> App:
-        """The app, created by hand long ago. Raises `ApiError` 404 for an unknown one, 403 for a
-        forbidden one.
+        """Return an app; with `any_app`, an unknown one is added. Raises `ApiError` 404 for an
+        unknown app, 403 if the account has no permission for it.
         """
         if self.config.granted(package) == []:
             raise permission_denied()
@@ -175,7 +174,7 @@ class PlayStore:
         return self.apps[package]
 
     def insert_edit(self, package: str) -> Edit:
-        """A new edit: a copy of what is live."""
+        """Open an edit, a copy of the live state."""
         app = self.app(package)
         if self.config.one_edit_per_app:
             for other in self.edits.values():
@@ -192,8 +191,8 @@ class PlayStore:
         return edit
 
     def open_edit(self, request: Request) -> Edit:
-        """The edit of the request's path. Raises `ApiError`, in Google's words, when it can't be
-        worked in.
+        """Return the edit in the request's path. Raises `ApiError`, in Google's words, if it can't
+        be used.
         """
         app = self.app(request.params["package"])
         edit = self.edits.get(request.params["edit"])
@@ -218,7 +217,7 @@ class PlayStore:
         return edit
 
     def invalidate_edit(self, path: str, how: str) -> bool:
-        """Invalidates the open edit named in a path as someone else would; tells whether there was
+        """Invalidate the open edit named in a path, as another user would. Return whether there was
         one.
 
         `how` is `deleted`, `expired`, or anything else for another change of the app.
@@ -245,7 +244,7 @@ LISTING = LISTINGS + "/{language}"
 
 
 def code_of(request: Request, edit: Edit) -> int:
-    """The version code of the path. Raises `ApiError` 404 when it is not in the edit."""
+    """Return the version code in the path. Raises `ApiError` 404 if the edit does not have it."""
     text = request.params["code"]
     code = number_of(text)
     if code not in edit.content.artifacts:
@@ -259,12 +258,12 @@ def code_of(request: Request, edit: Edit) -> int:
 
 
 def number_of(text: str) -> int:
-    """A version code of a path; -1, which no artifact has, for anything else."""
+    """Return a version code in a path; -1, which no artifact has, if the text is not one."""
     return int(text) if re.fullmatch("[0-9]{1,10}", text) else -1
 
 
 def check_track(name: str, content: AppContent, config: Config) -> None:
-    """Refuses (404) a track that does not exist."""
+    """Raise `ApiError` 404 for a track that does not exist."""
     # `wear:production` has a form factor before it
     standard = name.rpartition(":")[2] in STANDARD_TRACKS
     if name not in content.tracks and not standard and not config.any_track:
@@ -272,7 +271,7 @@ def check_track(name: str, content: AppContent, config: Config) -> None:
 
 
 def type_of(request: Request, types: tuple[str, ...]) -> str:
-    """The type of the file in the path. Raises `ApiError` 400 when it is none of `types`."""
+    """Return the type of the file in the path. Raises `ApiError` 400 if it is none of `types`."""
     if request.params["type"] not in types:
         raise ApiError(
             400,
@@ -282,5 +281,5 @@ def type_of(request: Request, types: tuple[str, ...]) -> str:
 
 
 def language_of(request: Request) -> str:
-    """The language of the path. Raises `ApiError` 400 when it is none of Google Play's."""
+    """Return the language in the path. Raises `ApiError` 400 if Google Play does not have it."""
     return check_language(request.params["language"])

@@ -54,8 +54,8 @@ _TRACK_RULE: Mapping[str, Rule] = {"track": text, "releases": [_RELEASE]}
 
 
 def read_track(value: Json) -> dict[str, Json]:
-    """A Track from a request. Raises `ApiError` 400 unless it is one; Google's refusals call it
-    `track_config`.
+    """Return the Track in a request. Raises `ApiError` 400 if it is malformed; Google's refusals
+    call it `track_config`.
     """
     return read_message(value, _TRACK_RULE, "track_config")
 
@@ -63,8 +63,8 @@ def read_track(value: Json) -> dict[str, Json]:
 def checked_releases(
     content: AppContent, track: str, wanted: list[dict[str, Json]], today: date
 ) -> list[dict[str, Json]]:
-    """Releases as Play keeps them, once they obey every rule. Raises `ApiError` 400 for the first
-    that they break.
+    """Return releases as Play stores them. Raises `ApiError` 400 for the first rule that they
+    break.
     """
     for one in wanted:
         if one.get("status", STATUSES[0]) == STATUSES[0]:
@@ -91,14 +91,14 @@ def _check_unique(values: Iterable[str | int], message: str) -> None:
             raise ApiError(400, message.format(value))
 
 
+# The statuses of the releases after which one with this status comes.
 _AFTER = {"draft": ("completed", "inProgress", "halted")} | dict.fromkeys(
     ("inProgress", "halted"), ("completed",)
 )
-"""The releases that one with this status comes after, by their status."""
 
 
 def _check_shared_codes(wanted: list[dict[str, Json]]) -> None:
-    """Refuses (400) a version code in two releases, unless one of them retains it.
+    """Raise `ApiError` 400 for a version code in two releases, unless one of them retains it.
 
     TrackRelease.versionCodes: "Must include version codes to retain from previous releases." A
     staged release is served "to a fraction of users" beside a completed one, which is served "to
@@ -114,7 +114,9 @@ def _check_shared_codes(wanted: list[dict[str, Json]]) -> None:
 
 
 def _retains(release: dict[str, Json], previous: dict[str, Json]) -> bool:
-    """Whether a release comes after the other one, with a version code of its own."""
+    """Return whether a release comes after the other one and has a version code that the other does
+    not have.
+    """
     new = set(release.get("versionCodes", [])) - set(previous.get("versionCodes", []))
     return bool(new) and previous["status"] in _AFTER.get(release["status"], ())
 
@@ -122,11 +124,11 @@ def _retains(release: dict[str, Json], previous: dict[str, Json]) -> bool:
 def _kept(
     content: AppContent, release: dict[str, Json], today: date
 ) -> dict[str, Json]:
-    """A release without what is empty, and with a name.
+    """Return a release without its empty fields, and with a name.
 
     TrackRelease.name: "If not set, the name is generated from the APK's version_name. If the
-    release contains multiple APKs, the name is generated from the date." In which form, the
-    documents do not say.
+    release contains multiple APKs, the name is generated from the date." The documents do not say
+    in which form.
     """
     kept = {
         name: value
@@ -189,8 +191,8 @@ def _check_notes(release: dict[str, Json]) -> None:
 def _check_halts(
     track: str, before: list[dict[str, Json]], releases: list[dict[str, Json]]
 ) -> None:
-    """Refuses (400) to halt what everybody has on the internal track, where nothing is rolled out
-    by steps.
+    """Raise `ApiError` 400 for a halt of what everybody has on the internal track, which has no
+    staged rollouts.
     """
     everybody = [
         one.get("versionCodes") for one in before if one["status"] == "completed"
@@ -205,9 +207,7 @@ def _check_halts(
 
 
 def _check_shares(live: list[dict[str, Json]], releases: list[dict[str, Json]]) -> None:
-    """Refuses (400) to take a release in progress from users: the share that is live never goes
-    down.
-    """
+    """Raise `ApiError` 400 if a release in progress would reach fewer users than its live share."""
     shares = {
         tuple(one["versionCodes"]): one["userFraction"]
         for one in live
@@ -223,8 +223,8 @@ def _check_shares(live: list[dict[str, Json]], releases: list[dict[str, Json]]) 
 
 
 def check_upgrade(live: list[dict[str, Json]], wanted: list[dict[str, Json]]) -> None:
-    """Refuses a release that nobody who has the completed one would be offered, in the words that
-    people were told.
+    """Raise `ApiError` 403 for a release that no user of the completed one would be offered, in the
+    words that users have reported.
     """
     there = [{int(code) for code in one.get("versionCodes", [])} for one in live]
     complete = {
@@ -245,8 +245,11 @@ def check_upgrade(live: list[dict[str, Json]], wanted: list[dict[str, Json]]) ->
 
 
 def _check_targeting(track: str, release: dict[str, Json]) -> None:
-    """TrackRelease.countryTargeting: "only allowed to be set for inProgress releases in the
-    production track".
+    """Raise `ApiError` 400 for countries in any release but one in progress, or halted, on
+    production.
+
+    TrackRelease.countryTargeting: "only allowed to be set for inProgress releases in the production
+    track".
     """
     targeting = release.get("countryTargeting")
     if targeting is None:
@@ -290,7 +293,9 @@ _FOR_PEOPLE = (
 
 
 def _may_be_group(address: str) -> bool:
-    """Whether an address can be a group's. Which groups exist is not known here."""
+    """Return whether an address can be that of a Google Group. Which groups exist is not known
+    here.
+    """
     name, _, domain = address.rpartition("@")
     return bool(name) and "." in domain and domain.lower() not in _FOR_PEOPLE
 
@@ -342,8 +347,8 @@ class TracksApi(Service):
         return {"kind": "androidpublisher#tracksListResponse", "tracks": found}
 
     def _find(self, request: Request) -> tuple[Edit, str]:
-        """The edit and the name of the track in the path. Raises `ApiError` 404 for a track that
-        does not exist.
+        """Return the edit, and the name of the track in the path. Raises `ApiError` 404 for a track
+        that does not exist.
         """
         edit, name = self._store.open_edit(request), request.params["track"]
         check_track(name, edit.content, self._store.config)
@@ -385,7 +390,7 @@ class TracksApi(Service):
         return {"track": name}
 
     def _replace(self, request: Request) -> Json:
-        """Replaces the releases of a track; PATCH keeps what it does not name."""
+        """Replace the releases of a track. PATCH without releases keeps them."""
         keep_absent = request.method == "PATCH"
         edit, name = self._find(request)
         wanted = read_track(request.json())
@@ -420,8 +425,8 @@ class TracksApi(Service):
         return self._get_testers(request)
 
     def _get_countries(self, request: Request) -> Json:
-        """A track without countries of its own has those of production, which has all unless it was
-        configured.
+        """Return the countries of a track; without any of its own, those of production, which has
+        all unless it is configured.
         """
         edit, name = self._find(request)
         own = edit.content.countries.get(name)
