@@ -1,9 +1,9 @@
 """Measures this program beside curl and other clients, and writes docs/development/MEASUREMENTS.md:
 `make bench`.
 
-Every client is a child process that sends over TLS to a sink on the same machine. They take turns
-in each round; a figure is the median of the rounds, a ratio that of the runs of one round.
-`--quick` measures little, once, and writes to build/.
+Every client is a child process that sends over TLS to a sink on the same machine. In each round,
+the clients take turns. A figure is the median of all rounds, and a ratio compares the runs of one
+round. `--quick` measures a few things once, and writes to build/quick.md.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ KB, MIB, GIB = 1000, 1 << 20, 1 << 30  # bytes
 OURS, CURL, RCLONE = "**this program**", "curl -T", "rclone"
 NODE = "@googleapis/androidpublisher (node)"
 PAGE = ROOT / "docs" / "development" / "MEASUREMENTS.md"
-# the sink keeps nothing to compare with
+# The sink keeps nothing with which rclone could compare.
 UNCHECKED = ("--retries", "1", "--ignore-checksum", "--ignore-size")
 PEERS = Path(__file__).with_name("peers")
-# With the runtime's dependencies and nothing else, as users have it.
+# A Python with the runtime dependencies and nothing else, as users have it.
 PYTHON = str(ROOT / "build" / "runtime" / "bin" / "python")
 _LIBRARIES = {
     "requests, a file as body": "requests",
@@ -43,7 +43,7 @@ Clients = Mapping[str, Callable[[Path], Command]]
 
 
 def main() -> None:
-    """Measures, and writes the page."""
+    """Measure everything and write the page."""
     parser = argparse.ArgumentParser(
         prog="benchmarks", description=__doc__, allow_abbrev=False
     )
@@ -76,11 +76,13 @@ def main() -> None:
 
 
 def find_clients(here: Ground) -> Clients:
-    """How each client that is there sends one file: this program, curl, and the peers."""
+    """Return for each available client a function that returns the command with which it sends a
+    file.
+    """
     found: dict[str, Callable[[Path], Command]] = {
         OURS: lambda file: ours(here, file.name)
     }
-    # which would wait for a response
+    # Without `Expect:`, curl would wait for a 100 Continue.
     quiet = ("curl", "--silent", "--show-error", "--fail", "--header", "Expect:")
     found[CURL] = lambda file: (
         (*quiet, "--upload-file", str(file), f"{here.url}/put"),
@@ -121,7 +123,7 @@ def find_clients(here: Ground) -> Clients:
 
 
 def ours(here: Ground, files: str) -> Command:
-    """How this program uploads files to Cloud Storage."""
+    """Return the command with which this program uploads files to Cloud Storage."""
     given = {
         "target": "storage.objects.insert",
         "params": '{"bucket": "b"}',
@@ -151,7 +153,9 @@ def _remote(here: Ground) -> str:
 def in_turns(
     runs: Mapping[str, Callable[[], Run]], rounds: int
 ) -> dict[str, list[Run]]:
-    """The runs of each name; a peer that fails is left out, and this program must not fail."""
+    """Return the runs of each client. A peer that fails is left out; raises RuntimeError if this
+    program fails.
+    """
     done: dict[str, list[Run]] = {name: [] for name in runs}
     for _ in range(rounds):
         for name in tuple(done):
@@ -167,14 +171,16 @@ def in_turns(
 
 
 def ratio(mine: Iterable[Run], theirs: Iterable[Run]) -> float:
-    """How many times the seconds of theirs mine took: the median of the rounds."""
+    """Return the median over the rounds of the seconds of `mine` divided by those of `theirs`."""
     return median(
         one.seconds / other.seconds for one, other in zip(mine, theirs, strict=True)
     )
 
 
 def large(here: Ground, clients: Clients, rounds: int, size: int) -> str:
-    """One large file by everybody, each as its users have it; the service states its digests."""
+    """Measure one large file with each client, in its default configuration. The service states
+    digests.
+    """
     file = here.file(size)
     stated = here.digests(file)
 
@@ -203,7 +209,7 @@ def large(here: Ground, clients: Clients, rounds: int, size: int) -> str:
 
 
 def small(here: Ground, rclone: bool, rounds: int) -> str:
-    """Many small files, with every response late."""
+    """Measure many small files, with every response late."""
     folder = here.files(200, 200 * KB)
     copy = (
         "rclone",
@@ -227,7 +233,7 @@ def small(here: Ground, rclone: bool, rounds: int) -> str:
 
 
 def memory(here: Ground, sizes: Sequence[int]) -> str:
-    """The peak of memory by the size of the file; the files are sparse."""
+    """Measure the peak memory by the size of the file; the files are sparse."""
     rows = []
     for size in sizes:
         file = here.file(size, sparse=True)
@@ -246,8 +252,8 @@ def memory(here: Ground, sizes: Sequence[int]) -> str:
 
 
 def faults(here: Ground, clients: Clients, size: int) -> str:
-    """The server fails once in the middle: who gets the file there, and what was sent again of the
-    stored bytes.
+    """Measure how many stored bytes each client sends again if the server fails once in the
+    middle.
     """
     file = here.file(size)
     rows = []
@@ -267,7 +273,7 @@ def faults(here: Ground, clients: Clients, size: int) -> str:
 
 
 def start(here: Ground, rounds: int) -> str:
-    """How soon the first request leaves, beside a Python that does nothing."""
+    """Measure how soon the first request is sent, compared with a Python that does nothing."""
     file = here.file(KB)
     runs = in_turns(
         {
@@ -286,7 +292,7 @@ def start(here: Ground, rounds: int) -> str:
 
 
 def image() -> str:
-    """The packed size of the image, where one can be built here."""
+    """Measure the packed size of the image, if one can be built here."""
     scripts = ROOT / "tests" / "container"
     with tempfile.TemporaryDirectory() as folder:
         try:
@@ -314,7 +320,7 @@ def image() -> str:
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A table in Markdown, numbers to the right."""
+    """Return a table in Markdown, with numbers aligned to the right."""
     lines = [header, ("---", *["---:"] * (len(header) - 1)), *rows]
     return "\n".join(" | ".join(map(str, line)) for line in lines)
 

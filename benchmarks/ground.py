@@ -1,5 +1,5 @@
-"""What every client is given, the sink, a certificate, a key and files; and one run of one client,
-measured.
+"""What every client gets (the sink, a certificate, a key and files), and one measured run of a
+client.
 """
 
 from __future__ import annotations
@@ -36,10 +36,11 @@ openssl genpkey -algorithm RSA -pkeyopt rsa_keygen_bits:2048 -out account.pem
 
 @dataclass(frozen=True)
 class Run:
-    """One child process: its exit code, seconds, processor seconds, peak of resident memory in
-    bytes, and its log.
+    """One child process: its exit code, its seconds, its processor seconds, its peak of resident
+    memory in bytes, and its log.
 
-    `first_request` is seconds from its start to the first request, `seen` what the sink counted.
+    `first_request` is how many seconds after the start the first request arrived; `seen` is what
+    the sink counted.
     """
 
     code: int
@@ -52,8 +53,8 @@ class Run:
 
 
 class Ground:
-    """The place of all runs: `folder` holds everything, `workspace` inside it the files, `url` is
-    the sink's root.
+    """The surroundings of all runs. `folder` holds everything, its subfolder `workspace` the files;
+    `url` is the sink's root URL.
     """
 
     def __init__(self, folder: Path, url: str) -> None:
@@ -62,7 +63,7 @@ class Ground:
         self._context = ssl.create_default_context(cafile=str(folder / "ca.pem"))
 
     def file(self, size: int, *, sparse: bool = False) -> Path:
-        """A file of random bytes, or of zeros that take no space."""
+        """Return a file of random bytes, or a sparse one of zeros."""
         path = self.workspace / f"{size}{'.sparse' if sparse else ''}"
         if not path.exists():
             with path.open("wb") as file:
@@ -72,7 +73,7 @@ class Ground:
         return path
 
     def files(self, count: int, size: int) -> Path:
-        """A folder of so many files."""
+        """Make a folder of so many files, each of `size` random bytes."""
         folder = self.workspace / f"{count}x{size}"
         folder.mkdir(exist_ok=True)
         for number in range(count):
@@ -80,7 +81,7 @@ class Ground:
         return folder
 
     def digests(self, path: Path) -> dict[str, str]:
-        """What Cloud Storage and Play state of a file."""
+        """Return the digests that Cloud Storage and Play state for a file, by their fields."""
         sums = {
             name: hashlib.new(name, usedforsecurity=False)
             for name in ("md5", "sha1", "sha256")
@@ -100,8 +101,8 @@ class Ground:
     def run(
         self, command: Sequence[str], variables: Mapping[str, str], **settings: Any
     ) -> Run:
-        """Runs a command with the sink set up as told, and measures it by the system's own
-        books.
+        """Run a command with these settings of the sink, and measure it with the figures of the
+        operating system.
         """
         self._ask(json.dumps(settings).encode())
         trust = (
@@ -143,13 +144,13 @@ class Ground:
     def _ask(self, data: bytes | None) -> dict[str, Any]:
         request = urllib.request.Request(f"{self.url}/__sink", data)  # noqa: S310  # our own sink, on loopback
         with urllib.request.urlopen(request, context=self._context) as response:  # noqa: S310  # the same
-            told: dict[str, Any] = json.load(response)
-            return told
+            seen: dict[str, Any] = json.load(response)
+            return seen
 
 
 @contextmanager
 def ground(folder: Path) -> Iterator[Ground]:
-    """A ground with its sink running, until the end of the block."""
+    """Yield the surroundings with a running sink, which is stopped at the end of the block."""
     (folder / "workspace").mkdir(parents=True)
     (folder / "names").write_text("subjectAltName=DNS:localhost,IP:127.0.0.1\n")
     for line in _CERTIFICATES.replace("\\\n", " ").strip().splitlines():

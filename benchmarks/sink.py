@@ -1,9 +1,9 @@
-"""A server that takes uploads and keeps nothing: it counts, answers as late as told, and fails once
-where told.
+"""A server that takes uploads and keeps nothing: it counts them, delays its answers and fails once,
+both on request.
 
 `python -m benchmarks.sink PORT_FILE CERTIFICATE` serves TLS on loopback. It speaks just enough of
-Google's upload protocols for every client here. `POST /__sink` sets it up, `GET /__sink` tells what
-it has seen since.
+Google's upload protocols for every client here. `POST /__sink` sets it up, and `GET /__sink`
+returns what it has seen since then.
 """
 
 from __future__ import annotations
@@ -27,10 +27,11 @@ BLOCK = 1 << 20  # bytes
 
 @dataclass
 class Seen:
-    """What is set up, and what has been seen. `fault` is `{"at": offset, "do": "503" | "reset"}`
-    and fires once.
+    """The settings, and what has been seen since they were made. `fault` is `{"at": offset, "do":
+    "503" | "reset"}` and fires once.
 
-    `digests` are what the service states of the file; times are seconds of the monotonic clock.
+    `digests` are those that the service states for the file; `latency` is in seconds, and
+    `first_request` is a time of the monotonic clock.
     """
 
     latency: float = 0.0
@@ -41,7 +42,9 @@ class Seen:
 
 
 class Sink(ThreadingHTTPServer):
-    """The state that all connections share. `sessions` holds how many bytes of each are stored."""
+    """The state that all connections share. `sessions` has the number of stored bytes of each
+    session.
+    """
 
     daemon_threads = True
     request_queue_size = 256
@@ -57,7 +60,7 @@ class Sink(ThreadingHTTPServer):
         self.numbers = itertools.count(1)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Says nothing: a client that goes away is its own affair."""
+        """Log nothing: a client may go away."""
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -68,10 +71,10 @@ class Handler(BaseHTTPRequestHandler):
     server: Sink
 
     def log_message(self, *_: Any) -> None:
-        """Logs nothing."""
+        """Log nothing."""
 
     def handle_request(self) -> None:
-        """Any request: the sink's own, the token's, or one of an upload."""
+        """Answer a request of the sink's own, a token request or a request of an upload."""
         sink, url = self.server, urlsplit(self.path)
         if url.path == "/__sink":
             if self.command == "POST":
@@ -86,7 +89,7 @@ class Handler(BaseHTTPRequestHandler):
     do_GET = do_HEAD = do_POST = do_PUT = do_DELETE = handle_request  # noqa: N815  # the names that http.server calls
 
     def upload(self, path: str, kind: str) -> None:
-        """Starts a session, takes bytes for one, or takes a whole file."""
+        """Start a session, take bytes for one, or take a whole file."""
         sink = self.server
         if path == "/token":
             self.take(0)
@@ -94,10 +97,8 @@ class Handler(BaseHTTPRequestHandler):
                 200,
                 {"access_token": "sink", "expires_in": 3600, "token_type": "Bearer"},
             )
-        elif self.command in (
-            "GET",
-            "HEAD",
-        ):  # some look first whether the object is there
+        elif self.command in ("GET", "HEAD"):
+            # Some clients look first whether the object exists.
             self.respond(404, {"error": {"code": 404, "message": "not found"}})
         elif kind == "resumable" and not path.startswith("/upload/session/"):
             self.take(0)
@@ -112,7 +113,7 @@ class Handler(BaseHTTPRequestHandler):
             self.respond(200, self.resource())
 
     def session(self, path: str) -> None:
-        """Takes the bytes of a span, or tells how many are stored."""
+        """Take the bytes of a range, or answer how many are stored."""
         span = self.headers.get("Content-Range", "").removeprefix("bytes ")
         start, total = span.split("-")[0], span.rpartition("/")[2]
         if not self.take(int(start) if start.isdigit() else 0, path):
@@ -121,15 +122,15 @@ class Handler(BaseHTTPRequestHandler):
         if not span or (total.isdigit() and stored == int(total)):
             self.respond(200, self.resource())
         else:
-            # Go's client wants the status in a header
+            # Go's client asks for the status in a header.
             no_308 = "X-GUploader-No-308" in self.headers
             known = {"Range": f"bytes=0-{stored - 1}"} if stored else {}
             override = {"X-Http-Status-Code-Override": "308"} if no_308 else {}
             self.respond(200 if no_308 else 308, None, **known, **override)
 
     def take(self, start: int, path: str = "") -> bool:
-        """Swallows the body, which begins at the offset `start`. False where the fault struck in
-        its middle.
+        """Read the body, which begins at the offset `start`, and throw it away. Return False if the
+        fault fired in its middle.
         """
         sink, offset, fault = self.server, start, self.server.seen.fault
         buffer = memoryview(bytearray(BLOCK))
@@ -152,7 +153,7 @@ class Handler(BaseHTTPRequestHandler):
         return True
 
     def fail(self, path: str, offset: int, fault: dict[str, Any]) -> None:
-        """The fault: what came before it stays stored, and the connection ends."""
+        """Fire the fault: the bytes before `offset` stay stored, and the connection ends."""
         self.server.seen.fault = {}
         self.server.sessions[path] = offset
         self.close_connection = True
@@ -164,7 +165,7 @@ class Handler(BaseHTTPRequestHandler):
             self.connection.setsockopt(SOL_SOCKET, SO_LINGER, struct.pack("ii", 1, 0))
 
     def pieces(self) -> Any:
-        """The sizes in which the body comes: one, or those of its chunks."""
+        """Yield the sizes of the parts of the body: one, or those of its chunks."""
         if self.headers.get("Transfer-Encoding", "") != "chunked":
             yield int(self.headers.get("Content-Length", 0))
             return
@@ -174,7 +175,7 @@ class Handler(BaseHTTPRequestHandler):
         self.rfile.readline()
 
     def resource(self) -> dict[str, Any]:
-        """What a service answers of a file that it has, with its digest where one is known."""
+        """Return the resource of an uploaded file, with its digests if they are known."""
         stated = self.server.seen.digests
         if "/bundles" in self.path:
             return {
@@ -186,7 +187,7 @@ class Handler(BaseHTTPRequestHandler):
     def respond(
         self, status: int, content: dict[str, Any] | None, **headers: str
     ) -> None:
-        """Responds with JSON, or with nothing."""
+        """Respond with JSON, or with nothing."""
         if self.path != "/__sink":
             time.sleep(self.server.seen.latency)
         body = (
@@ -202,7 +203,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def main() -> None:
-    """Serves until it is killed."""
+    """Serve until it is killed."""
     port_file, certificate = map(Path, sys.argv[1:])
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(certificate)

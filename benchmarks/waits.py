@@ -1,4 +1,4 @@
-"""Counts how many answers of Google's a run waits for, one after the other.
+"""Counts how many of Google's answers a run waits for, one after the other.
 
 A run is made twice against the emulator: as it is, and with every answer late by the same time. The
 difference in seconds, divided by that time, is the number of waits.
@@ -81,11 +81,12 @@ Inputs = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Row:
-    """One kind of run: what is in its workspace, its inputs, and what Google has before.
+    """One kind of run. `fill` makes the contents of its workspace, and `config` is what Google has
+    before it.
 
-    `asked` is the number of waits that it may take at most. `before` is a run that has to come
-    first, in the same workspace and against the same emulator. `others` is what other
-    tools took for the same work, counted by hand.
+    `asked` is the largest number of waits that it may take. `before` are the inputs of a run that
+    has to come first, in the same workspace and against the same emulator. `others` is how many
+    waits other tools took for the same work, counted by hand.
     """
 
     name: str

@@ -1,9 +1,9 @@
-// Sends a file with Google's node client for Play, the one inside the most used upload action.
+// Sends a file with Google's Node client for Play, which the most used upload action contains.
 import { createReadStream } from 'node:fs';
 import publisher from '@googleapis/androidpublisher';
 
 const [root, file] = process.argv.slice(2);
-// It takes no other token endpoint than Google's own, so it is handed a token and spared that round trip.
+// It knows no token endpoint but Google's own, so it gets a token here and saves that round trip.
 const auth = new publisher.auth.OAuth2();
 auth.setCredentials({ access_token: 'sink', expiry_date: Date.now() + 3600e3 });
 const client = publisher.androidpublisher({ version: 'v3', auth });

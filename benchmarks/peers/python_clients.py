@@ -1,5 +1,5 @@
-"""Sends a file with a Python client as it does by itself: `python_clients.py CLIENT ROOT FILE
-KEY`.
+"""Sends a file with a Python client in its default configuration: `python_clients.py CLIENT ROOT
+FILE KEY`.
 """
 
 import json
@@ -37,7 +37,7 @@ elif client == "codemagic":
     from codemagic.google.google_play_client import GooglePlayClient
     from googleapiclient import discovery
 
-    # it names no endpoint but Google's
+    # The client has no option for another endpoint.
     discovery.build = partial(discovery.build, client_options=options)
     play = GooglePlayClient(json.loads(Path(key).read_text(encoding="utf-8")))
     play.bundles.upload("com.example.app", "1", Path(name))
