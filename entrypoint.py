@@ -1,5 +1,5 @@
-"""Runs the program: the one beside this file or installed with this Python, never one in the
-working directory.
+"""Runs the program that is beside this file or installed for this Python, never one in the working
+directory.
 """
 
 from uploader.__main__ import main

@@ -1,5 +1,5 @@
-"""A release without any account: uploads that survive faults, then two staged rollouts, and whether
-all went well.
+"""A release without any account: uploads that survive faults, then two staged rollouts, and a check
+of the results.
 
     make demo
 
@@ -80,8 +80,7 @@ ROLLOUT = {
     "rollout-steps": "1%, 5%, 20%, 50%, 100%",
     "halt-above": "crash-rate 1.09%, crash-rate 1.5x",
 }
-# By version code: users of the newest day, the share of them that saw a crash, and the decision
-# that is to come of it.
+# By version code and day: the users, the share of them that saw a crash, and the expected decision.
 COURSES = {
     42: [
         (60, 0.0167, "held"),
@@ -94,8 +93,8 @@ COURSES = {
 
 
 def main() -> int:
-    """Makes all runs and returns 0 when every byte is where it belongs and every day was decided as
-    it should be.
+    """Make all runs. Return 0 if every byte is where it belongs and each day had the expected
+    decision, otherwise 1.
     """
     with (
         tempfile.TemporaryDirectory(prefix="uploader-demo-") as folder,
@@ -138,8 +137,8 @@ def main() -> int:
 
 
 def rollout(emulator: Emulator, workspace: Path, code: int) -> bool:
-    """A staged rollout of a version from 1 % on, one run a day; whether each day was decided as
-    expected.
+    """Roll a version out from 1 %, with one run a day. Return whether each day had the expected
+    decision.
     """
     say(f"A staged rollout of version {code}, one run a day")
     release = {
@@ -160,7 +159,7 @@ def rollout(emulator: Emulator, workspace: Path, code: int) -> bool:
         )
         right = right and decision == expected
     if right and expected == "stepped":
-        # as the next steps would
+        # The next runs would complete it, too.
         emulator.console.complete(APP, "production", code=code)
     return right
 
@@ -172,7 +171,7 @@ def run(
     *,
     shown: bool = False,
 ) -> dict[str, str]:
-    """One run in a shell: its outputs. What happened on the way is shown where it is asked for."""
+    """Run the program once and return its outputs. `shown` prints its retries and its last line."""
     common = {
         "api-endpoint": emulator.url,
         "credentials": json.dumps(emulator.key),
@@ -204,7 +203,9 @@ def run(
 
 
 def verdict(state: Mapping[str, Any], bundle: Path, decided: bool) -> int:
-    """Compares what the emulator holds with what was sent."""
+    """Compare what the emulator holds with what was sent, and print the result. Return the exit
+    code.
+    """
     sha256 = hashlib.sha256(bundle.read_bytes()).hexdigest()
     copies = [stored for stored in state["objects"] if stored["sha256"] == sha256]
     repeated = sum(session["bytes_repeated"] for session in state["sessions"])
@@ -227,7 +228,7 @@ def verdict(state: Mapping[str, Any], bundle: Path, decided: bool) -> int:
 
 
 def say(title: str) -> None:
-    """A heading."""
+    """Print a heading."""
     print(f"\n{title}", flush=True)
 
 

@@ -1,1 +1,1 @@
-"""What developers run: nothing here is part of the program."""
+"""Scripts for developers and workflows; none of them is part of the program."""

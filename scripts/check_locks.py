@@ -1,12 +1,12 @@
-"""Looks at renewed locks as data: they come from a job that ran foreign code, and one that may
+"""Checks renewed locks as data: they come from a job that ran foreign code, and a job that may
 write will commit them.
 
     python3 -I scripts/check_locks.py FOLDER
 
 FOLDER must hold a file for each lock of this checkout and nothing else, each a plain file of at
-most 1 MiB whose every line is a comment or a pinned requirement with its hashes. So no option,
-address or path gets into a lock: pip and uv would obey them. Nothing is installed, imported or
-changed; the standard library is all that is needed.
+most 1 MiB whose every line is a comment or a pinned requirement with its hashes. So no option, URL
+or path gets into a lock, where pip and uv would obey it. Nothing is installed, imported or changed,
+and only the standard library is needed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LINE = re.compile(f"(?:{COMMENT}|{REQUIREMENT})?")
 
 
 def problems(folder: Path) -> list[str]:
-    """What is wrong with the locks in `folder`; empty when they may be taken."""
+    """Return what is wrong with the locks in `folder`; empty if they can be committed."""
     found, expected = (
         {path.name for path in place}
         for place in (folder.iterdir(), ROOT.glob("*.lock"))
@@ -46,13 +46,13 @@ def problems(folder: Path) -> list[str]:
 
 
 def _problem(path: Path) -> str:
-    """The first thing wrong with one lock, or the empty text."""
+    """Return the first thing that is wrong with one lock; empty if it is right."""
     state = path.lstat()
     if not stat.S_ISREG(state.st_mode):
         return f"{path.name!r} is not a plain file."
     if state.st_size > MAX_BYTES:
         return f"{path.name!r} has more than {MAX_BYTES} bytes."
-    # every byte is a character, and LINE takes ASCII alone
+    # In latin-1 every byte is a character; LINE accepts only ASCII.
     text = path.read_bytes().decode("latin-1")
     lines = re.sub(r" \\\n +", " ", text).split("\n")
     strange = next((line for line in lines if not LINE.fullmatch(line)), None)

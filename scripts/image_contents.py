@@ -1,9 +1,9 @@
-"""Tells scanners what the image is made of: Debian's records of its packages, their licences, a
-bill of materials.
+"""Writes what scanners need to know about the image: Debian's records of its packages, their
+licences, and a bill of materials.
 
-The files come one by one from another image, so the database of its package manager does not come
-along. Each package of which there is a file has its record in `/var/lib/dpkg/status.d`, where
-scanners look in images that were made so.
+The files are taken one by one from another image, without the database of its package manager. Each
+package that a file belongs to gets its record in `/var/lib/dpkg/status.d`, where scanners look in
+images of this kind.
 """
 
 from __future__ import annotations
@@ -17,21 +17,20 @@ from importlib.metadata import distributions
 from pathlib import Path
 from urllib.parse import quote
 
-GENERATED_FROM = {
-    "ca-certificates"
-}  # no package owns the one file with all certificates
+# No package owns the file with all certificates, which is generated from this one.
+GENERATED_FROM = {"ca-certificates"}
 BILL = "app/bill-of-materials.cdx.json"
 
 
 def tell_scanners(root: Path, taken: Iterable[Path], app: Path) -> None:
-    """Writes the records below `root` for the files that were `taken`, and those of the packages
-    below `app`.
+    """Write the records below `root`: those of the packages of the files in `taken`, and the bill
+    of materials, which also has the packages below `app`.
     """
     records = [debian_record(name) for name in sorted(owners(taken) | GENERATED_FROM)]
     for record in records:
         keep(root / "var/lib/dpkg/status.d" / field(record, "Package"), record)
         copyright_file = Path("/usr/share/doc", field(record, "Package"), "copyright")
-        # Debian's smallest images have no links among these
+        # Debian's smallest images do not have all of these files.
         if copyright_file.exists():
             keep(
                 root / copyright_file.relative_to("/"),
@@ -41,13 +40,15 @@ def tell_scanners(root: Path, taken: Iterable[Path], app: Path) -> None:
 
 
 def keep(path: Path, text: str) -> None:
-    """Writes a file and the folders above it."""
+    """Write a file, and make the folders above it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
 
 
 def owners(files: Iterable[Path]) -> set[str]:
-    """The Debian packages that the files come from; what was installed otherwise has none."""
+    """Return the Debian packages of the files; a file that was installed in another way has
+    none.
+    """
     words = ["dpkg-query", "--search", *sorted(map(str, files))]
     lines = subprocess.run(
         words, capture_output=True, text=True, check=False
@@ -56,8 +57,8 @@ def owners(files: Iterable[Path]) -> set[str]:
 
 
 def debian_record(package: str) -> str:
-    """What Debian says of an installed package: its name, version, source and more, a field a
-    line.
+    """Return Debian's record of an installed package: its name, version, source and more, one field
+    a line.
     """
     return subprocess.run(
         ["dpkg-query", "--status", package], capture_output=True, text=True, check=True
@@ -65,7 +66,7 @@ def debian_record(package: str) -> str:
 
 
 def field(record: str, name: str) -> str:
-    """One field of a record. Raises KeyError."""
+    """Return one field of a record. Raises KeyError if it is missing."""
     found = re.search(rf"^{name}: (.*)$", record, flags=re.MULTILINE)
     if found is None:
         raise KeyError(name)
@@ -73,7 +74,9 @@ def field(record: str, name: str) -> str:
 
 
 def bill_of_materials(records: Iterable[str], app: Path) -> dict[str, object]:
-    """Debian's packages, Python, and the packages that are installed below `app`, as CycloneDX."""
+    """Return Debian's packages, Python, and the packages that are installed below `app`, as
+    CycloneDX.
+    """
     (packages,) = app.glob("venv/lib/python*/site-packages")
     release = f"?distro=debian-{platform.freedesktop_os_release()['VERSION_ID']}"
     found = [
@@ -104,9 +107,7 @@ def bill_of_materials(records: Iterable[str], app: Path) -> dict[str, object]:
 def component(
     kind: str, name: str, version: str, qualifiers: str = ""
 ) -> dict[str, str]:
-    """One entry of the bill. PyPI's names are written one way in a package URL, whatever the
-    package calls itself.
-    """
+    """Return one entry of the bill. A package URL has the normalised name of a PyPI package."""
     written = name.lower().replace("_", "-") if kind == "pypi" else name
     address = f"pkg:{kind}/{quote(written)}@{quote(version)}{qualifiers}"
     return {

@@ -1,13 +1,13 @@
-"""Gathers the files of the published image from the one that it is built in: those of the system,
-and the program's.
+"""Collects the files of the published image from the image in which it is built: those of the
+system, and the program's.
 
     PYTHONHASHSEED=0 python -m scripts.image_root /app /layers
 
-Both become root folders. `/layers/system` has the interpreter, the standard library, every shared
-library that they and the program's packages are linked with, two shells and their tools, the
-trusted certificates, and the records of where all of it comes from; `/layers/program` has /app, the
-program with its packages. Python's modules are there as bytecode alone. Two builds give the same
-bytes: times are set, and sets are compiled in one order.
+It makes two root folders. `/layers/system` has the interpreter, the standard library, every shared
+library with which they and the program's packages are linked, two shells and their tools, the
+trusted certificates, and records of where all of it comes from. `/layers/program` has /app, the
+program with its packages. Python modules are there only as bytecode. Two builds give the same
+bytes, since times are fixed, and the hash seed fixes the order of sets in bytecode.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pathlib import Path
 
 from scripts.image_contents import tell_scanners
 
-# GitLab's runner quotes for bash; other shells need a setting of the job's
+# GitLab's runner quotes for bash; other shells need a setting in the job
 # (FF_POSIXLY_CORRECT_ESCAPES).
 SHELLS = ("/bin/sh", "/bin/bash")
 # What the scripts of CI jobs call besides the program.
@@ -90,11 +90,10 @@ SYSTEM_FILES = (
     "/usr/share/common-licenses",
     "/usr/share/zoneinfo/America/Los_Angeles",  # a rehearsed rollout counts Google's days
 )
-# No file names these as its libraries: they are loaded when a host is looked up, and when a thread
-# ends.
+# No file is linked with these: the C library loads them when a host is looked up or a thread ends.
 LOADED_LATER = ("libnss_*.so.*", "libresolv.so.*", "libgcc_s.so.*")
-# Of the standard library: what tests, what installs, and what needs a terminal, a screen or a
-# database.
+# Modules of the standard library that are left out: tests, installers, and what needs a terminal, a
+# screen or a database.
 LEFT_OUT = re.compile(
     r"_*(?:test.*|xx.*|ctypes_test|ensurepip|venv|lib2to3|config-.*|site-packages|dist-packages"
     r"|idlelib|tkinter|turtle|turtledemo|pydoc|pydoc_data|pyrepl|curses|curses_panel|readline|sqlite3|dbm|gdbm)"
@@ -103,7 +102,7 @@ MADE_AT = 315_532_800  # 1980-01-01 in UTC, the earliest time that every kind of
 
 
 class Root:
-    """The new root folder. Each file lies in it where it lies in this machine's."""
+    """The new root folder, in which each file has the same path as on this machine."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -111,7 +110,7 @@ class Root:
         """The files that were taken as they are, by their real paths."""
 
     def take(self, path: Path) -> None:
-        """Takes a file or a whole folder, with every link on the way there."""
+        """Copy a file or a whole folder, with every link on the way to it."""
         here = Path("/")
         for following, part in enumerate(path.parts[1:], 2):
             here /= part
@@ -130,8 +129,8 @@ class Root:
     def take_modules(
         self, folder: Path, left_out: re.Pattern[str] | None = None
     ) -> None:
-        """Takes a folder with the sources in it turned into bytecode, which will be trusted without
-        a look at them.
+        """Copy a folder with its sources compiled to bytecode, which Python loads without looking
+        for the sources.
         """
         for path in sorted(folder.iterdir()):
             name = path.name.partition(".")[0]
@@ -153,22 +152,22 @@ class Root:
                 self.take(path)
 
     def link(self, path: Path, target: Path) -> None:
-        """Makes a link, unless it is there."""
+        """Make a link, unless it exists."""
         if not self.place(path).is_symlink():
             self.place(path).symlink_to(target)
 
     def place(self, path: Path) -> Path:
-        """Where a path lies in the new root; the folder above it is made."""
+        """Return where a path is in the new root, and make the folder above it."""
         place = self.folder / path.relative_to("/")
         place.parent.mkdir(parents=True, exist_ok=True)
         return place
 
 
 def main(app: Path, layers: Path) -> None:
-    """Fills the folders of both layers."""
+    """Fill the folders of both layers."""
     if sys.flags.hash_randomization:
         raise SystemExit(
-            "Set PYTHONHASHSEED: without it the bytecode of sets is another one in each build."
+            "Set PYTHONHASHSEED=0: otherwise the bytecode of sets differs between builds."
         )
     root = Root(layers / "system")
     for path in (*SHELLS, *map(program, TOOLS), *SYSTEM_FILES):
@@ -188,16 +187,16 @@ def main(app: Path, layers: Path) -> None:
 
 
 def program(name: str) -> str:
-    """The path of a program. Raises SystemExit where there is none."""
+    """Return the path of a program. Raises SystemExit if there is none."""
     path = shutil.which(name)
     if path is None:
-        raise SystemExit(f"The image that this one is built in has no {name}.")
+        raise SystemExit(f"The build image has no {name}.")
     return path
 
 
 def libraries(files: Iterable[Path]) -> set[Path]:
-    """What the programs and libraries among the files are linked with, and what the C library loads
-    later.
+    """Return the libraries with which the programs and libraries among the files are linked, and
+    those that the C library loads later. Raises SystemExit if one is missing.
     """
     machine_code = [
         str(file) for file in sorted(files) if file.read_bytes()[:4] == b"\x7fELF"
@@ -207,8 +206,7 @@ def libraries(files: Iterable[Path]) -> set[Path]:
     )
     if done.returncode or "not found" in done.stdout:
         raise SystemExit(
-            "A library is missing in the image that this one is built "
-            f"in.\n{done.stderr}{done.stdout}"
+            f"The build image lacks a library.\n{done.stderr}{done.stdout}"
         )
     found = {Path(path) for path in re.findall(r"(/\S+) \(0x", done.stdout)}
     folder = next(path.parent for path in found if path.name == "libc.so.6")
@@ -216,7 +214,7 @@ def libraries(files: Iterable[Path]) -> set[Path]:
 
 
 def furnish(root: Root) -> None:
-    """Makes what no package brings: empty folders, links, and the loader's list of libraries."""
+    """Make what is in no package: empty folders, links, and the loader's list of libraries."""
     for folder, mode in (("/tmp", 0o1777), ("/var/tmp", 0o1777), ("/root", 0o700)):  # noqa: S108  # made here, not used
         root.place(Path(folder)).mkdir(parents=True)
         root.place(Path(folder)).chmod(mode)

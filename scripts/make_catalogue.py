@@ -1,8 +1,7 @@
 """Makes `uploader/services/catalogue.json` and docs/METHODS.md from Google's discovery documents.
 
-The documents are the static files inside the package google-api-python-client, a dependency of
-development. Run it without arguments to write both files, and look at the difference before it is
-committed.
+The documents are static files in the package google-api-python-client, a development dependency.
+Run this without arguments to write both files, and look at the differences before you commit them.
 """
 
 from __future__ import annotations
@@ -65,13 +64,13 @@ NARROWEST = (
     "cloud-platform",
     "drive.file",
 )
-# drive.file sees only what the same project made, so a request that names an existing folder or
-# file needs the whole.
+# drive.file covers only files that the same project made, so a request that names an existing
+# folder or file needs the full scope.
 WHEN_EXISTING = {AUTH + "drive.file": AUTH + "drive"}
 # The document of this API lists no scope; developers.google.com/checks/guide/api/auth names it.
 UNLISTED = {"checks.media.upload": [AUTH + "checks"]}
-# What identifies the result, in the order of preference; looked for in the answer itself, then one
-# level down.
+# Fields that identify the result, the preferred ones first. They are searched for in the answer
+# itself, then one level down.
 IDENTIFIERS = (
     "id",
     "versionCode",
@@ -91,14 +90,13 @@ IDENTIFIERS = (
 # The metadata field that holds the file's own name, for methods that make something new.
 NAME_FIELDS = ("filename", "fileName")
 DRIVE_NAME_FIELDS = {"drive:v3.files.create": "name", "drive:v2.files.insert": "title"}
-# The metadata field that holds the media type: what is uploaded has to be of the type that it
-# states.
+# The metadata field that holds the media type, which the upload must have, too.
 TYPE_FIELDS = ("contentType", "mimeType")
 # The methods whose answer has a state, by the id without a version. `get` is the method that shows
-# the state again; where there is none, or none that the scope of the upload may call (YouTube's
-# videos), the first answer is the last. `values` and `query` say where in the first answer stand
+# the state again; if there is none, or none that the scope of the upload may call (YouTube's
+# videos), the first answer decides. `values` and `query` say which fields of the first answer have
 # the parameters of `get` that the upload itself does not have. The rest is as in
-# `uploader.services.completion.State`. What a document says of its states is compared with this.
+# `uploader.services.completion.State`. The script compares these states with the documents.
 CHROME_WEB_STORE: dict[str, Any] = {
     "fields": ["uploadState", "lastAsyncUploadState"],
     "done": ["SUCCESS", "SUCCEEDED"],
@@ -184,11 +182,11 @@ STATES: dict[str, dict[str, Any]] = {
         "reasons": ["status.failureReason", "status.rejectionReason"],
     },
 }
-# Methods that are spoken to in the dialect of the X-Goog-Upload headers, as their reference (and no
-# document) says, and that make nothing of a file that they have already:
+# Methods that require the dialect of the X-Goog-Upload headers, as their reference says (but no
+# document), and that change nothing if they get the same file again:
 # firebase.google.com/docs/reference/app-distribution/rest, upload.v1.projects.apps.releases.upload
 RAW = ("firebaseappdistribution.media.upload",)
-# What looks like a state of an upload and is none, with what it is. A field that is neither here
+# Fields that look like a state of the upload but are something else. A field that is neither here
 # nor in STATES stops the script: a person has to decide.
 OTHER_STATES = {
     "adAsset.entityStatus": "what the asset may be used for",
@@ -207,23 +205,23 @@ OTHER_STATES = {
 LOOKS_LIKE_STATE = re.compile(
     r"state$|status$|error|fail|reject|^done$|^responseCode$", re.IGNORECASE
 )
-MAX_DEPTH = 4  # of the members of an answer that are looked at
+MAX_DEPTH = 4  # of the members of an answer that are checked
 BINARY_UNITS = {"B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
 
 
 def documents() -> Iterator[dict[str, Any]]:
-    """The discovery documents of the installed package that have upload methods, in the order of
-    their file names.
+    """Yield the discovery documents of the installed package that have upload methods, in the order
+    of their file names.
     """
     folder = Path(googleapiclient.discovery_cache.__file__).parent / "documents"
     for path in sorted(folder.glob("*.json")):
-        # to read all as JSON takes a minute
+        # Parsing all of them as JSON would take a minute.
         if '"mediaUpload"' in (text := path.read_text(encoding="utf-8")):
             yield json.loads(text)
 
 
 def upload_methods(resource: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Every method below a resource that takes media."""
+    """Yield every method below a resource that takes media."""
     for method in resource.get("methods", {}).values():
         if "mediaUpload" in method:
             yield method
@@ -232,8 +230,8 @@ def upload_methods(resource: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def size(text: str | None) -> int | None:
-    """Bytes of a `maxSize` such as `5497558138880` or `1GB`; None when the document sets no
-    limit.
+    """Return the bytes of a `maxSize` such as `5497558138880` or `1GB`; None if the document sets
+    no limit.
     """
     found = re.fullmatch(r"(\d+)(B|KB|MB|GB|TB)?", text or "")
     if text and not found:
@@ -242,7 +240,9 @@ def size(text: str | None) -> int | None:
 
 
 def narrowest(method: dict[str, Any]) -> str:
-    """The scope that the program asks for."""
+    """Return the scope that the program asks for. Raises SystemExit if a person has to choose
+    it.
+    """
     listed = method.get("scopes") or UNLISTED[method["id"]]
     found = (
         listed
@@ -257,7 +257,7 @@ def narrowest(method: dict[str, Any]) -> str:
 
 
 def parameter(facts: dict[str, Any]) -> dict[str, Any]:
-    """One path or query parameter, with only the facts that are not the default."""
+    """Return one path or query parameter, without the facts that are the default."""
     kept: dict[str, Any] = {"kind": facts.get("format") or facts["type"]}
     kept |= {
         name: facts[name]
@@ -274,8 +274,8 @@ def parameter(facts: dict[str, Any]) -> dict[str, Any]:
 
 
 def identifier(schemas: dict[str, Any], name: str) -> str:
-    """The dotted path of the field of an answer that identifies the result; empty when there is
-    none.
+    """Return the dotted path of the field of an answer that identifies the result; empty if there
+    is none.
     """
     fields = schemas.get(name, {}).get("properties", {})
     found = [candidate for candidate in IDENTIFIERS if candidate in fields]
@@ -290,22 +290,22 @@ def identifier(schemas: dict[str, Any], name: str) -> str:
 
 
 def all_methods(resource: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Every method below a resource."""
+    """Yield every method below a resource."""
     yield from resource.get("methods", {}).values()
     for child in resource.get("resources", {}).values():
         yield from all_methods(child)
 
 
 def method_path(document: dict[str, Any], method: dict[str, Any]) -> str:
-    """The path of a method, a template."""
+    """Return the template of a method's path."""
     return str("/" + document["servicePath"] + method["path"])
 
 
 def completion(
     document: dict[str, Any], method: dict[str, Any]
 ) -> dict[str, Any] | None:
-    """How an answer of the method says what became of the upload; None where a success is the
-    end.
+    """Return the rule by which an answer of the method says what became of the upload; None if a
+    success needs no look at it.
     """
     schemas = document["schemas"]
     name = method.get("response", {}).get("$ref", "")
@@ -326,15 +326,15 @@ def completion(
 
 
 def member(schemas: dict[str, Any], name: str, field: str) -> str:
-    """The schema of a member of a schema; empty when there is none."""
+    """Return the name of a member's schema; empty if there is none."""
     return str(
         schemas.get(name, {}).get("properties", {}).get(field, {}).get("$ref", "")
     )
 
 
 def operation_lookup(document: dict[str, Any]) -> dict[str, Any]:
-    """The lookup of a long-running operation: `operations.get`, of which an API may have several
-    with the same path.
+    """Return the lookup of a long-running operation. An API can have several `operations.get` with
+    the same path; raises SystemExit if their paths differ or there is none.
     """
     paths = {
         method_path(document, method)
@@ -347,10 +347,11 @@ def operation_lookup(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def operation_ids(method: dict[str, Any]) -> list[str]:
-    """The dotted paths of what identifies the result in the response of an operation.
+    """Return the dotted paths of fields that identify the result in the response of an operation.
 
-    The documents tell of no type. Artifact Registry's is the artifact itself, or has a list of
-    those of the method's own collection; that of Checks is a report, Firebase's has a release.
+    The documents do not say the type of the response. That of Artifact Registry is the artifact, or
+    has a list of artifacts under the method's collection; that of Checks is a report, and that of
+    Firebase has a release.
     """
     collection = method["id"].split(".")[-2]
     if collection == "media":
@@ -361,7 +362,7 @@ def operation_ids(method: dict[str, Any]) -> list[str]:
 def state_lookup(
     document: dict[str, Any], method: dict[str, Any], rule: dict[str, Any]
 ) -> dict[str, Any]:
-    """The lookup of a resource with a state, with the parameters that both methods take."""
+    """Return the lookup of a resource with a state, with the parameters that both methods take."""
     get = next(other for other in all_methods(document) if other["id"] == rule["get"])
     values = rule.get("values", {})
     path = method_path(document, get)
@@ -391,7 +392,7 @@ def state_lookup(
 def members(
     schemas: dict[str, Any], name: str, depth: int = 0
 ) -> Iterator[tuple[str, Any]]:
-    """The members of a schema with their dotted paths, those of its members included."""
+    """Yield the members of a schema with their dotted paths, and the members of these."""
     for field, facts in schemas.get(name, {}).get("properties", {}).items():
         yield field, facts
         if "$ref" in facts and depth < MAX_DEPTH:
@@ -405,8 +406,8 @@ def check_states(
     name: str,
     rule: dict[str, Any] | None,
 ) -> None:
-    """Compare a rule with the document. Stops the script at a state that the rule does not have,
-    and at what looks like a state and was decided by nobody.
+    """Compare a rule with the document. Raises SystemExit for a state that the rule does not have,
+    and for a member that looks like a state and has no rule.
     """
     rule = rule or {}
     known = {
@@ -435,8 +436,8 @@ def check_states(
 
 
 def entry(document: dict[str, Any], method: dict[str, Any]) -> dict[str, Any]:
-    """One method of the catalogue, its facts under the names that `Method` and `Parameter` in the
-    program have.
+    """Return one method of the catalogue. Its facts have the names of fields in the program's
+    `Method` and `Parameter`.
     """
     schemas = document["schemas"]
     request, response = (
@@ -491,7 +492,9 @@ def entry(document: dict[str, Any], method: dict[str, Any]) -> dict[str, Any]:
 
 
 def age(entry: dict[str, Any]) -> tuple[bool, tuple[int, ...]]:
-    """Orders the versions of one API: stable ones above trial ones, then by number."""
+    """Return the sort key of a version of an API: stable versions after trial ones, then by
+    number.
+    """
     name = entry["api"].partition(":")[2]
     return not re.search("alpha|beta", name), tuple(
         int(number) for number in re.findall(r"\d+", name)
@@ -499,10 +502,10 @@ def age(entry: dict[str, Any]) -> tuple[bool, tuple[int, ...]]:
 
 
 def catalogue() -> dict[str, Any]:
-    """The whole catalogue: each method under the name that a user gives as `target`.
+    """Return the whole catalogue: each method under the name that a user gives as `target`.
 
-    The newest stable version of an API has the plain id; an older one with it is called
-    `drive:v2.files.update`.
+    In the newest stable version of an API, a method has its plain id. The same id in an older
+    version is qualified, as in `drive:v2.files.update`.
     """
     entries = [
         entry(document, method)
@@ -521,7 +524,9 @@ def catalogue() -> dict[str, Any]:
 
 
 def as_json(data: dict[str, Any]) -> str:
-    """The catalogue as text, one line for each method, so that a change shows as one line."""
+    """Return the catalogue as JSON with one line for each method, so that a change shows as one
+    line.
+    """
     lines = (
         f"{json.dumps(key)}: {json.dumps(one, separators=(',', ':'))}"
         for key, one in data["methods"].items()
@@ -531,7 +536,7 @@ def as_json(data: dict[str, Any]) -> str:
 
 
 def page(data: dict[str, Any]) -> str:
-    """docs/METHODS.md."""
+    """Return the text of docs/METHODS.md."""
     lines = []
     for target, one in data["methods"].items():
         facts = [format_size(one["max_size"])] if one["max_size"] else []
@@ -547,7 +552,9 @@ def page(data: dict[str, Any]) -> str:
 
 
 def success(one: dict[str, Any]) -> tuple[str, str, str]:
-    """What a success of a method is, what is waited for, and how its answer tells a failure."""
+    """Return three cells of the table: what a success is, what is waited for, and how an answer
+    reports a failure.
+    """
     rule = one["completion"]
     if rule is None:
         if one["empty_response"]:
@@ -573,7 +580,7 @@ def success(one: dict[str, Any]) -> tuple[str, str, str]:
 
 
 def alternatives(values: list[str]) -> str:
-    """Values of a state for people."""
+    """Return values of a state as words."""
     return " or ".join(values)
 
 

@@ -1,7 +1,7 @@
-"""Makes whatever people read of inputs and outputs from the table of inputs: both actions, GitLab's
-component, pages.
+"""Makes everything that people read about inputs and outputs from the tables: both actions,
+GitLab's component and pages.
 
-`python -m scripts.make_reference` writes them all; `tests/test_contract.py` holds that they are up
+`python -m scripts.make_reference` writes them all; `tests/test_contract.py` checks that they are up
 to date.
 """
 
@@ -22,8 +22,8 @@ from uploader.inputs.records import Record
 
 ROOT = Path(__file__).resolve().parent.parent
 WIDTH = 112
-# What is between two lines of this kind, each a comment, is made here; everything else in a file is
-# written by hand.
+# The text between two comment lines of this kind is generated; everything else in a file is written
+# by hand.
 MADE = r"(?ms)^([^\n]*made-by-scripts:{part}\b[^\n]*\n)(.*?)(^[^\n]*end:{part}\b)"
 
 OUTPUTS: Mapping[str, str] = {
@@ -83,11 +83,11 @@ OUTPUTS: Mapping[str, str] = {
     "object for each upload.",
 }
 
-# Secrets are no inputs of a component, whose values anyone may read in the pipeline: they stay
-# masked variables. GitLab has no job summary.
+# Secrets are not inputs of the component, since anyone can read its values in the pipeline: they
+# stay masked variables. GitLab has no job summary.
 LEFT_OUT = ("credentials", "state-key", "job-summary")
 DEFAULTS = {"state-dir": ".uploader-state"}
-DESCRIPTIONS = {  # where something else holds for GitLab alone
+DESCRIPTIONS = {  # of inputs that mean something else in GitLab
     "workload-identity-provider": "Keyless login: the resource name of the provider that trusts "
     "GitLab's OIDC token.",
     "state-dir": "The folder in which unfinished uploads are kept, sealed, and cached for the next "
@@ -96,8 +96,9 @@ DESCRIPTIONS = {  # where something else holds for GitLab alone
     "part automatically.",
 }
 
-# These decide where secrets go. An earlier job's dotenv report can set any variable of the job, but
-# no option; what stands in the shell's line holds no quotes, blanks or brackets of a command.
+# These inputs decide where secrets go. An earlier job's dotenv report can set any variable of the
+# job, but no option. Their values become part of a shell line, so `WORD` allows no quotes, blanks
+# or parentheses.
 OPTIONS = (
     "api-endpoint",
     "workload-identity-provider",
@@ -106,9 +107,9 @@ OPTIONS = (
 )
 WORD = r"^[\w$@+.:/\[\]-]*$"
 
-# What an earlier job's dotenv report sets may be any variable that the program, Python or a library
-# below obeys. So the component keeps only these, and its own inputs; everything else is taken away.
-# For the job's own shell BASH_ENV, ENV and LD_PRELOAD have acted by then.
+# An earlier job's dotenv report can set any variable that the program, Python or a library obeys.
+# So the component keeps only these variables and its own inputs, and unsets all others. BASH_ENV,
+# ENV and LD_PRELOAD have taken effect in the job's shell by then.
 KEPT = (
     "UPLOADER_*",
     "CI|CI_COMMIT_TAG|CI_DEBUG_TRACE|CI_JOB_ID|CI_JOB_NAME|CI_NODE_INDEX|CI_NODE_TOTAL|CI_PIPELINE_ID",
@@ -117,15 +118,14 @@ KEPT = (
     "AWS_REGION|AWS_DEFAULT_REGION|AWS_ACCESS_KEY_ID|AWS_SECRET_ACCESS_KEY|AWS_SESSION_TOKEN",
     "BASHOPTS|BASH_VERSINFO|EUID|IFS|PPID|SHELLOPTS|UID",  # bash refuses to unset its own
 )
-# The program's own variables that are no inputs of the component, beside those of its secrets and
-# of `id_tokens`.
+# Further variables of the program that the component unsets.
 NO_INPUTS = ("DOTENV", "ENV_FILE", "STATE_KEY")
-# in the image; where jobs run without one, it is found by PATH
+# in the image; without an image, the program is found in PATH
 PROGRAM = "/app/bin/uploader"
 
 
 def action(before: str) -> str:
-    """action.yml with its inputs and outputs made from the tables."""
+    """Return action.yml with inputs and outputs from the tables."""
     return replaced(
         before,
         {"inputs": "".join((*_action_inputs(), "\noutputs:\n", *_action_outputs()))},
@@ -133,7 +133,7 @@ def action(before: str) -> str:
 
 
 def native(before: str) -> str:
-    """The composite action. The runner passes no INPUT_ variables to its steps, so that they are
+    """Return the composite action. The runner passes no INPUT_ variables to its steps, so they are
     named here.
     """
     outputs = _action_outputs(value="    value: ${{{{ steps.run.outputs.{name} }}}}\n")
@@ -146,7 +146,9 @@ def native(before: str) -> str:
 
 
 def component(before: str) -> str:
-    """The GitLab CI/CD component, with its inputs, and how they are handed to the program."""
+    """Return the GitLab CI/CD component with its inputs, and with the lines that pass them to the
+    program.
+    """
     included = [spec for spec in SPECS if spec.name not in LEFT_OUT]
     inputs = (line for spec in included for line in _component_input(spec))
     named = [spec for spec in included if spec.name not in OPTIONS]
@@ -164,9 +166,7 @@ def component(before: str) -> str:
 
 
 def reference(before: str) -> str:
-    """docs/REFERENCE.md with its tables made from ours: one for each group of inputs, and one of
-    the outputs.
-    """
+    """Return docs/REFERENCE.md with a table for each group of inputs, and one for the outputs."""
     tables = []
     for group, specs in groupby(SPECS, key=lambda spec: spec.group):
         rows = ((f"`{spec.name}`", spec.help, _default(spec)) for spec in specs)
@@ -182,7 +182,7 @@ def reference(before: str) -> str:
 
 
 def migration(before: str) -> str:
-    """docs/MIGRATION.md with a table for each of the tools in it: every input, what that is here,
+    """Return docs/MIGRATION.md with a table for each tool in it: every input, its equivalent here,
     and a remark.
     """
     return replaced(
@@ -195,7 +195,8 @@ def migration(before: str) -> str:
     )
 
 
-FILES: Mapping[str, Callable[[str], str]] = {  # what is made of what a file holds
+# The generated files, each with the function that makes its new text from the present one.
+FILES: Mapping[str, Callable[[str], str]] = {
     "action.yml": action,
     "native/action.yml": native,
     "templates/upload.yml": component,
@@ -205,8 +206,8 @@ FILES: Mapping[str, Callable[[str], str]] = {  # what is made of what a file hol
 
 
 def replaced(text: str, parts: Mapping[str, str]) -> str:
-    """The file with the parts between marks replaced. Raises ValueError when a mark around one of
-    them is missing.
+    """Return the text with the parts between marks replaced. Raises ValueError if the marks of a
+    part are missing.
     """
     for part, made in parts.items():
         head, begin, _, end, tail = re.split(MADE.format(part=part), text)
@@ -215,7 +216,9 @@ def replaced(text: str, parts: Mapping[str, str]) -> str:
 
 
 def table(header: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
-    """A table in Markdown. A pipe at the end of a line is needed by nobody."""
+    """Return a table in Markdown, without the pipe at the end of a line, which Markdown does not
+    need.
+    """
     return "".join(
         f"{' | '.join(row).rstrip(' |')}\n"
         for row in (header, ("---",) * len(header), *rows)
@@ -223,8 +226,8 @@ def table(header: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
 
 
 def _default(spec: InputSpec[Any]) -> str:
-    """The default of an input in the reference: the word for it, and what that means where it is no
-    value.
+    """Return the default of an input for the reference: the word for it, and what it means if it is
+    not a value.
     """
     if spec.name == "target":
         return "required"
@@ -259,8 +262,8 @@ def _action_outputs(value: str = "") -> Iterator[str]:
 
 
 def _component_script() -> Iterator[str]:
-    """The line that starts the program, with the inputs that are options; their variables count for
-    nothing.
+    """Yield the lines that start the program. The inputs in `OPTIONS` are passed as options, so
+    that variables of these names have no effect.
     """
     options = {name: name.replace("-", "_") for name in OPTIONS}
     given = {
@@ -282,7 +285,7 @@ def _component_script() -> Iterator[str]:
     yield '      if [ -n "$ca_file" ]; then export REQUESTS_CA_BUNDLE="$ca_file"; fi\n'
     yield '      if [ -n "$state_key" ]; then export UPLOADER_STATE_KEY="$state_key"; fi\n'
     yield '      if [ -n "$workload_identity_provider" ]; then unset UPLOADER_CREDENTIALS; fi\n'
-    # the program refuses an empty text itself
+    # These are passed even if empty, because the program refuses an empty text.
     emptied = {spec.name for spec in SPECS if spec.refuse_empty}
     words = (
         f'--{name} "${variable}"'
@@ -296,7 +299,7 @@ def _component_script() -> Iterator[str]:
 
 
 def _component_notices() -> Iterator[str]:
-    """The lines that tell who has set what the component does not use."""
+    """Yield the lines that report variables which the component does not use."""
     yield (
         '      if [ -z "$proxy" ] && [ -n '
         '"${HTTPS_PROXY:-}${https_proxy:-}${ALL_PROXY:-}${all_proxy:-}" ]; then\n'
@@ -315,10 +318,11 @@ def _component_notices() -> Iterator[str]:
 
 
 def _component_cleaning(own: Iterable[str]) -> Iterator[str]:
-    """The lines that take away every variable which others may have set. The shell lists them, not
-    a program in PATH.
+    """Yield the lines that unset every variable which others may have set. The shell itself lists
+    the variables, not a program in PATH.
 
-    Its list is taken for words: what is no name is passed over, and a name in a value does no harm.
+    The list is split into words: words that are no names are skipped, and a name within a value
+    does no harm.
     """
     no_variables = {*LEFT_OUT, *OPTIONS} - {"credentials"}
     others = {spec.attribute.upper() for spec in SPECS if spec.name in no_variables}
@@ -340,8 +344,8 @@ def _component_cleaning(own: Iterable[str]) -> Iterator[str]:
 
 
 def _component_input(spec: InputSpec[Any]) -> Iterator[str]:
-    """One input of the component. GitLab requires what has no default, so an optional one has the
-    empty text.
+    """Yield one input of the component. GitLab requires every input without a default, so an
+    optional one has the empty text.
     """
     default = DEFAULTS.get(spec.name, spec.written_default)
     kind = {bool: "boolean", int: "number"}.get(type(spec.default_value), "string")
@@ -358,8 +362,8 @@ def _component_input(spec: InputSpec[Any]) -> Iterator[str]:
 
 
 def _choices(spec: InputSpec[Any]) -> list[str]:
-    """The words that a component's input takes, if it takes only some; the empty one gives way to
-    the word for leaving the input out.
+    """Return the words that an input of the component takes; empty if it takes any. The empty word
+    is replaced by the word for leaving the input out.
     """
     hint = _types()[spec.attribute]
     if get_origin(hint) is not Literal:
@@ -372,7 +376,7 @@ def _choices(spec: InputSpec[Any]) -> list[str]:
 
 @cache
 def _types() -> Mapping[str, Any]:
-    """The type of each input, as the records have it."""
+    """Return the type of each input in the records."""
     types: dict[str, Any] = {}
     for record in get_args(Record):
         types |= get_type_hints(record)
@@ -380,12 +384,12 @@ def _types() -> Mapping[str, Any]:
 
 
 def _described(spec: InputSpec[Any]) -> str:
-    """What an input means, and what counts without it where that can't be written as a default."""
+    """Return what an input means, and what happens without it if that is not a default value."""
     return spec.help + (f" Without it: {spec.otherwise}." if spec.otherwise else "")
 
 
 def _plain(text: str, indent: int) -> str:
-    """A folded YAML text, without the marks of Markdown."""
+    """Return a folded YAML text, without the backticks of Markdown."""
     filled = textwrap.fill(
         text.replace("`", ""),
         WIDTH - indent,

@@ -1,13 +1,13 @@
-"""Commits files through GitHub's API, which signs the commits of a workflow's own token, and points
-refs at the commit.
+"""Commits files through GitHub's API, which signs commits made with a workflow's own token, and
+points refs to the commit.
 
     python3 -I scripts/signed_commit.py --message TEXT [--create REF] [--move REF] FILE...
 
-The commit is HEAD with the working tree's FILEs. REF is a full name, such as refs/tags/v1.
-`--create` makes it, and fails if it exists; `--move` puts it there wherever it was. A commit that
-GitHub did not sign gets no ref.
+The commit is HEAD with the FILEs of the working tree. REF is a full name, such as refs/tags/v1.
+`--create` makes the ref, and fails if it exists; `--move` moves it, or makes it if it does not
+exist. If GitHub did not sign the commit, no ref is changed.
 
-It runs beside a token that may write, so it needs nothing but the standard library. GITHUB_API_URL,
+It runs beside a token that may write, so it uses only the standard library. GITHUB_API_URL,
 GITHUB_REPOSITORY and GH_TOKEN come from the environment. https://docs.github.com/rest/git
 """
 
@@ -23,12 +23,16 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-DOES_NOT_EXIST = 422  # what GitHub answers to the change of a ref that isn't there
+DOES_NOT_EXIST = (
+    422  # the status of GitHub's answer to a change of a ref that does not exist
+)
 TIMEOUT = 60  # seconds, for each request
 
 
 def call(method: str, path: str, body: dict[str, Any]) -> Any:
-    """What GitHub answers. Raises `urllib.error.HTTPError` for anything but success."""
+    """Send a request to GitHub and return the JSON of its answer. Raises `urllib.error.HTTPError`
+    unless it succeeds.
+    """
     request = urllib.request.Request(  # noqa: S310 - the runner names the address
         f"{os.environ['GITHUB_API_URL']}/repos/{os.environ['GITHUB_REPOSITORY']}/git/{path}",
         method=method,
@@ -45,8 +49,8 @@ def call(method: str, path: str, body: dict[str, Any]) -> Any:
 
 
 def commit(message: str, files: list[str]) -> str:
-    """The hash of a new, signed commit on HEAD. It names no author: GitHub signs only what is the
-    token's own.
+    """Create a signed commit on HEAD and return its hash. It names no author, since GitHub signs
+    only commits of the token itself.
     """
     head, tree = (
         subprocess.check_output(["git", "rev-parse", name], text=True).strip()
@@ -71,8 +75,8 @@ def commit(message: str, files: list[str]) -> str:
 
 
 def mode(file: str) -> str:
-    """The file's mode in the index, which the new commit keeps; a file that is new there is no
-    program.
+    """Return the file's mode in the index, which the new commit keeps; that of a plain file if the
+    index does not have it.
     """
     staged = subprocess.check_output(
         ["git", "ls-files", "--stage", "--", file], text=True
@@ -81,12 +85,12 @@ def mode(file: str) -> str:
 
 
 def create(ref: str, sha: str) -> None:
-    """Makes a ref. Raises `urllib.error.HTTPError` when it exists."""
+    """Create a ref. Raises `urllib.error.HTTPError` if it exists."""
     call("POST", "refs", {"ref": ref, "sha": sha})
 
 
 def move(ref: str, sha: str) -> None:
-    """Points a ref somewhere else, or makes it."""
+    """Point a ref to another commit, or create it."""
     try:
         call("PATCH", ref, {"sha": sha, "force": True})
     except urllib.error.HTTPError as error:
@@ -96,7 +100,9 @@ def move(ref: str, sha: str) -> None:
 
 
 def main() -> None:
-    """Reads the command line; ends with GitHub's own words where it refuses."""
+    """Read the command line and create the commit and its refs; exit with GitHub's own words if it
+    refuses.
+    """
     parser = argparse.ArgumentParser()
     parser.add_argument("--message", required=True)
     parser.add_argument("--create", metavar="REF")
