@@ -1,9 +1,9 @@
-# Every target makes what it needs: a `.venv` from the hashed locks, with nothing but a python3 and a package index.
+# Every target makes what it needs: a `.venv` from the hashed locks, for which python3 and a package index are enough.
 # A second run is quick, since each step leaves a stamp. `make` alone lists the targets.
 
 VENV = .venv/bin
 
-# Where Python is told to keep no bytecode, each worker would compile all tests anew.
+# If PYTHONDONTWRITEBYTECODE were set, each worker would compile all tests again.
 export PYTHONDONTWRITEBYTECODE =
 
 .PHONY: help demo test slow-tests strangers bench lint format types validate check soak fuzz lock sbom clean
@@ -41,7 +41,7 @@ types: .venv/dev  ## static types, strictly
 validate: .venv/dev  ## workflows, action, Dockerfile and scripts, each by its own checker
 	PATH="$(CURDIR)/$(VENV):$$PATH" sh scripts/validate
 
-check: lint types validate slow-tests strangers  ## everything, as CI does it
+check: lint types validate test slow-tests strangers  ## everything, as CI does it
 
 soak: .venv/dev  ## a thousand releases with random faults and kills; writes build/soak.md in some ten minutes
 	$(VENV)/python -m tests.soak --releases $(or $(RELEASES),1000) --seed $(or $(SEED),1) --write build/soak.md
@@ -62,7 +62,7 @@ clean:  ## delete everything that make has built
 	sh scripts/venv requirements.lock
 	@touch $@
 
-# The program as users run it: a library for the tests may be one that others load when it is there.
+# The program as users run it: some libraries load others if they are installed, such as those of the tests.
 build/runtime: requirements.lock scripts/venv
 	sh scripts/venv requirements.lock $@
 	@touch $@
