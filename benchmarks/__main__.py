@@ -173,7 +173,7 @@ def in_turns(
 def ratio(mine: Iterable[Run], theirs: Iterable[Run]) -> float:
     """Return the median over the rounds of the seconds of `mine` divided by those of `theirs`."""
     return median(
-        one.seconds / other.seconds for one, other in zip(mine, theirs, strict=True)
+        run.seconds / other.seconds for run, other in zip(mine, theirs, strict=True)
     )
 
 
@@ -191,12 +191,12 @@ def large(here: Ground, clients: Clients, rounds: int, size: int) -> str:
     rows = [
         (
             name,
-            f"{median(run.seconds for run in each):.2f}",
-            f"{ratio(runs[CURL], each):.2f}",
-            f"{median(run.cpu for run in each):.2f}",
-            f"{max(run.memory for run in each) / MIB:.0f}",
+            f"{median(run.seconds for run in client_runs):.2f}",
+            f"{ratio(runs[CURL], client_runs):.2f}",
+            f"{median(run.cpu for run in client_runs):.2f}",
+            f"{max(run.memory for run in client_runs) / MIB:.0f}",
         )
-        for name, each in runs.items()
+        for name, client_runs in runs.items()
     ]
     text = (
         f"## A large file\n\n{size // MIB} MiB over TLS. This program computes the sha256 of what "
@@ -225,8 +225,8 @@ def small(here: Ground, rclone: bool, rounds: int) -> str:
         everybody[f"{RCLONE} --transfers 16"] = lambda: here.run(copy, {}, latency=0.05)
     runs = in_turns(everybody, rounds)
     rows = [
-        (name, f"{median(run.seconds for run in each):.2f}")
-        for name, each in runs.items()
+        (name, f"{median(run.seconds for run in client_runs):.2f}")
+        for name, client_runs in runs.items()
     ]
     text = "## Small files\n\n200 files of 200 KB, every response 50 ms late.\n\n"
     return text + table(("client", "seconds"), rows)

@@ -90,8 +90,8 @@ class Ground:
         with path.open("rb") as file:
             while block := file.read(BLOCK):
                 crc32c = google_crc32c.extend(crc32c, block)
-                for each in sums.values():
-                    each.update(block)
+                for digest in sums.values():
+                    digest.update(block)
         stated = {"md5Hash": sums["md5"].digest(), "crc32c": crc32c.to_bytes(4, "big")}
         stated_by_play = {name: sums[name].hexdigest() for name in ("sha1", "sha256")}
         return {

@@ -100,17 +100,17 @@ def describe(
             "reviews": {
                 package: {
                     track: [
-                        {"versionCodes": list(one.codes), "state": one.state(now)}
-                        for one in reviews
+                        {"versionCodes": list(review.codes), "state": review.state(now)}
+                        for review in reviews
                     ]
                     for track, reviews in backend.lifecycle.reviews_of(app).items()
                 }
                 for package, app in backend.play.apps.items()
             },
             "time": timestamp(now),
-            "objects": [_upload(one) for one in backend.uploads.completed],
+            "objects": [_upload(upload) for upload in backend.uploads.completed],
             "sessions": [
-                _session(one) for one in list(backend.uploads.sessions.values())
+                _session(session) for session in list(backend.uploads.sessions.values())
             ],
             "messages": list(backend.gmail.messages),
             "drafts": list(backend.gmail.drafts.values()),
@@ -123,8 +123,12 @@ def describe(
                 for name, release in backend.app_distribution.releases.items()
             },
             "tokens": [
-                {"email": one.email, "subject": one.subject, "scopes": list(one.scopes)}
-                for one in list(backend.authority.tokens.values())
+                {
+                    "email": token.email,
+                    "subject": token.subject,
+                    "scopes": list(token.scopes),
+                }
+                for token in list(backend.authority.tokens.values())
             ],
             "requests": dict(sorted(traffic.requests.items())),
             "connections": traffic.connections,
@@ -166,12 +170,12 @@ def _content(content: AppContent) -> dict[str, Json]:
         "tracks": content.tracks,
         "artifacts": [
             {
-                "versionCode": one.code,
-                "kind": one.kind,
-                "sha256": one.sha256,
-                "size": one.size,
+                "versionCode": artifact.code,
+                "kind": artifact.kind,
+                "sha256": artifact.sha256,
+                "size": artifact.size,
             }
-            for one in content.artifacts.values()
+            for artifact in content.artifacts.values()
         ],
         "testers": content.testers,
         "listings": content.listings,
@@ -181,42 +185,42 @@ def _content(content: AppContent) -> dict[str, Json]:
             if images
         },
         "expansionFiles": {
-            f"{code}/{kind}": one for (code, kind), one in content.expansion.items()
+            f"{code}/{kind}": file for (code, kind), file in content.expansion.items()
         },
         "deobfuscationFiles": {
-            f"{code}/{kind}": one for (code, kind), one in content.symbols.items()
+            f"{code}/{kind}": file for (code, kind), file in content.symbols.items()
         },
     }
 
 
-def _upload(one: CompletedUpload) -> dict[str, Json]:
+def _upload(upload: CompletedUpload) -> dict[str, Json]:
     return {
-        "method": one.method.id,
-        "http_method": one.request.method,
-        "path": one.request.path,
-        "protocol": one.protocol,
-        "media_type": one.media.content_type,
-        "size": one.media.blob.size,
-        **one.media.blob.digests(),
-        "metadata": one.media.metadata,
-        "resource": one.resource,
-        "account": one.request.account,
-        "file": str(one.media.blob.path),
-        "requests": one.requests,
-        "bytes_received": one.received,
+        "method": upload.method.id,
+        "http_method": upload.request.method,
+        "path": upload.request.path,
+        "protocol": upload.protocol,
+        "media_type": upload.media.content_type,
+        "size": upload.media.blob.size,
+        **upload.media.blob.digests(),
+        "metadata": upload.media.metadata,
+        "resource": upload.resource,
+        "account": upload.request.account,
+        "file": str(upload.media.blob.path),
+        "requests": upload.requests,
+        "bytes_received": upload.received,
     }
 
 
-def _session(one: Session) -> dict[str, Json]:
+def _session(session: Session) -> dict[str, Json]:
     return {
-        "method": one.method.id,
-        "path": one.started.path,
-        "state": one.state,
-        "protocol": one.dialect,
-        "stored": one.blob.size,
-        "total": one.total,
-        "requests": one.requests,
-        "bytes_received": one.received,
-        "bytes_repeated": one.repeated,
-        "uneven_chunks": one.uneven_chunks,
+        "method": session.method.id,
+        "path": session.started.path,
+        "state": session.state,
+        "protocol": session.dialect,
+        "stored": session.blob.size,
+        "total": session.total,
+        "requests": session.requests,
+        "bytes_received": session.received,
+        "bytes_repeated": session.repeated,
+        "uneven_chunks": session.uneven_chunks,
     }

@@ -131,8 +131,8 @@ class Emulator:
         scope may be the last part of Google's URL; `user` is the user for whom the token acts.
         """
         full = tuple(
-            one if "://" in one else f"https://www.googleapis.com/auth/{one}"
-            for one in scopes
+            scope if "://" in scope else f"https://www.googleapis.com/auth/{scope}"
+            for scope in scopes
         )
         return self.authority.issue(SERVICE_ACCOUNT, full, subject=user)
 

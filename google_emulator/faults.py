@@ -130,11 +130,11 @@ def _falsified(value: Json, keys: frozenset[str], *, named: bool = False) -> Jso
     """
     if isinstance(value, dict):
         return {
-            name: _falsified(one, keys, named=name in keys)
-            for name, one in value.items()
+            name: _falsified(member, keys, named=name in keys)
+            for name, member in value.items()
         }
     if isinstance(value, list):
-        return [_falsified(one, keys) for one in value]
+        return [_falsified(item, keys) for item in value]
     if not named:
         return value
     if isinstance(value, int):

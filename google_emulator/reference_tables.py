@@ -26,8 +26,8 @@ def text() -> str:
         for route in backend.routes
     )
     uploads = (
-        (f"`{one.id}`", " ".join(one.methods), f"`{one.template}`")
-        for one in backend.upload_methods
+        (f"`{method.id}`", " ".join(method.methods), f"`{method.template}`")
+        for method in backend.upload_methods
     )
     faults = (
         (f"`{kind.name}`", kind.meaning, _options(kind.options))
@@ -81,8 +81,8 @@ def _keys(
     written: Callable[[object], str],
 ) -> str:
     keys = (
-        (one.name, one.metadata["meaning"], getattr(defaults, one.name))
-        for one in fields(defaults)
+        (field.name, field.metadata["meaning"], getattr(defaults, field.name))
+        for field in fields(defaults)
     )
     rows = (
         (f"`{key}`", meaning, f"`{written(default)}`") for key, meaning, default in keys
@@ -95,13 +95,15 @@ def _operation(act: Callable[..., object]) -> tuple[str, str]:
     parameters without the app, which all of them have.
     """
     taken = [
-        one
-        for one in inspect.signature(act).parameters.values()
-        if one.name != "package"
+        parameter
+        for parameter in inspect.signature(act).parameters.values()
+        if parameter.name != "package"
     ]
     options = (
-        f"`{one.name}`" if one.default is inspect.Parameter.empty else f"[`{one.name}`]"
-        for one in taken
+        f"`{parameter.name}`"
+        if parameter.default is inspect.Parameter.empty
+        else f"[`{parameter.name}`]"
+        for parameter in taken
     )
     summary = str(inspect.getdoc(act)).partition("\n\n")[0]
     return " ".join(summary.split()), ", ".join(options)

@@ -243,12 +243,12 @@ class Connection(socketserver.StreamRequestHandler):
 
     def _continuing(self, source: Source) -> Source:
         """Return a source that sends `100 Continue` when the body is first read, not before."""
-        told = False
+        is_announced = False
 
         def fill(view: memoryview) -> int:
-            nonlocal told
-            if not told:
-                told = True
+            nonlocal is_announced
+            if not is_announced:
+                is_announced = True
                 self.connection.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
             return source(view)
 

@@ -91,11 +91,11 @@ def bill_of_materials(records: Iterable[str], app: Path) -> dict[str, object]:
         ),
         component("generic", "python", platform.python_version()),
         *(
-            component("pypi", each.name, each.version)
-            for each in distributions(path=[str(packages)])
+            component("pypi", package.name, package.version)
+            for package in distributions(path=[str(packages)])
         ),
     ]
-    by_address = sorted(found, key=lambda each: each["purl"])
+    by_address = sorted(found, key=lambda entry: entry["purl"])
     return {
         "bomFormat": "CycloneDX",
         "specVersion": "1.6",

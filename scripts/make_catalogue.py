@@ -429,7 +429,7 @@ def check_states(
                 r"\b[A-Z_]{4,}\b", facts["description"]
             )
             missing = {
-                one for one in stated if not one.endswith("UNSPECIFIED")
+                state for state in stated if not state.endswith("UNSPECIFIED")
             } - values
             if missing:
                 raise SystemExit(f"{method['id']}: {path} has the states {missing}")
@@ -528,8 +528,8 @@ def as_json(data: dict[str, Any]) -> str:
     line.
     """
     lines = (
-        f"{json.dumps(key)}: {json.dumps(one, separators=(',', ':'))}"
-        for key, one in data["methods"].items()
+        f"{json.dumps(key)}: {json.dumps(method, separators=(',', ':'))}"
+        for key, method in data["methods"].items()
     )
     methods = ",\n".join(lines)
     return f'{{\n"source": {json.dumps(data["source"])},\n"methods": {{\n{methods}\n}}\n}}\n'
@@ -538,31 +538,31 @@ def as_json(data: dict[str, Any]) -> str:
 def page(data: dict[str, Any]) -> str:
     """Return the text of docs/METHODS.md."""
     lines = []
-    for target, one in data["methods"].items():
-        facts = [format_size(one["max_size"])] if one["max_size"] else []
-        facts += [] if one["resumable"] else ["not resumable"]
-        lines.append(f"{target} {one['path']} {', '.join(facts)}".rstrip() + "\n")
+    for target, method in data["methods"].items():
+        facts = [format_size(method["max_size"])] if method["max_size"] else []
+        facts += [] if method["resumable"] else ["not resumable"]
+        lines.append(f"{target} {method['path']} {', '.join(facts)}".rstrip() + "\n")
     rows = [("Method", "Success", "Waited for", "Failure in a 200"), ("---",) * 4]
-    for target, one in data["methods"].items():
-        rows.append((f"`{target}`", *success(one)))
+    for target, method in data["methods"].items():
+        rows.append((f"`{target}`", *success(method)))
     table = "".join(f"| {' | '.join(row)} |\n" for row in rows)
     return PAGE_TEXT.format(
         count=len(lines), source=data["source"], lines="".join(lines), table=table
     )
 
 
-def success(one: dict[str, Any]) -> tuple[str, str, str]:
+def success(method: dict[str, Any]) -> tuple[str, str, str]:
     """Return three cells of the table: what a success is, what is waited for, and how an answer
     reports a failure.
     """
-    rule = one["completion"]
+    rule = method["completion"]
     if rule is None:
-        if one["empty_response"]:
+        if method["empty_response"]:
             return "an empty answer", "", ""
         return (
             (
-                f"an answer with `{one['id_fields'][0]}`"
-                if one["id_promised"]
+                f"an answer with `{method['id_fields'][0]}`"
+                if method["id_promised"]
                 else "an object"
             ),
             "",

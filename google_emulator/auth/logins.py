@@ -315,7 +315,7 @@ def read_form(request: Request) -> dict[str, str]:
             value = None
         if not isinstance(value, dict):
             raise OAuthError("invalid_request", "The body is no JSON object.")
-        return {name: str(one) for name, one in value.items()}
+        return {name: str(field) for name, field in value.items()}
     return dict(parse_qsl(text, keep_blank_values=True))
 
 

@@ -39,7 +39,7 @@ def selected(value: Json, tree: Fields) -> Json:
     if not tree or "*" in tree:
         return value
     if isinstance(value, list):
-        return [selected(one, tree) for one in value]
+        return [selected(item, tree) for item in value]
     if isinstance(value, dict):
         return {
             name: selected(value[name], below)

@@ -208,7 +208,7 @@ class CloudStorage(Service):
         listing = {"items": items, "prefixes": prefixes, "nextPageToken": token}
         return {
             "kind": "storage#objects",
-            **{key: one for key, one in listing.items() if one},
+            **{key: member for key, member in listing.items() if member},
         }
 
     def _delete(self, request: Request) -> Response:
@@ -256,12 +256,12 @@ class CloudStorage(Service):
         )
         target, changed = f"b/{bucket}/o/{name}", request.json()
         fields = {
-            one: changed[one]
-            for one in (*SETTABLE, "contentType", "metadata")
-            if changed.get(one)
+            field: changed[field]
+            for field in (*SETTABLE, "contentType", "metadata")
+            if changed.get(field)
         }
         generation = str(
-            max(int(one["generation"]) for one in self.objects.values()) + 1
+            max(int(stored["generation"]) for stored in self.objects.values()) + 1
         )
         made = {
             **found,
@@ -328,7 +328,7 @@ def _page(
         after = base64.urlsafe_b64decode(query.get("pageToken", "")).decode()
     except ValueError:
         raise ApiError(400, "Invalid argument: pageToken.", "invalid") from None
-    rest = sorted(one for one in entries if one[0] > after)
+    rest = sorted(entry for entry in entries if entry[0] > after)
     page = rest[: min(int(size[:9]), MAX_PAGE)]
     more = len(rest) > len(page)
     return page, base64.urlsafe_b64encode(page[-1][0].encode()).decode() if more else ""

@@ -288,7 +288,7 @@ def _moved(request: Request, file: dict[str, Json]) -> dict[str, Json]:
         for name in ("addParents", "removeParents")
     )
     parents = [
-        *(one for one in file.get("parents", ()) if one not in removed),
+        *(parent for parent in file.get("parents", ()) if parent not in removed),
         *filter(None, added),
     ]
     return {"parents": list(dict.fromkeys(parents)) or [ROOT]}

@@ -66,7 +66,7 @@ class AppRelease:
         """Return the Release resource."""
         app, _, release = self.name.partition("/releases/")
         number, app_id = app.split("/")[1], app.split("/")[3]
-        told: dict[str, Json] = {
+        resource: dict[str, Json] = {
             "name": self.name,
             "displayVersion": self.version,
             "buildVersion": self.code,
@@ -79,8 +79,8 @@ class AppRelease:
             f"downloads/{self.name}/binaries/{self.sha256}/app.apk?token=signed",
         }
         if self.notes:
-            told["releaseNotes"] = {"text": self.notes}
-        return told
+            resource["releaseNotes"] = {"text": self.notes}
+        return resource
 
 
 class AppDistribution(Service):
@@ -115,7 +115,7 @@ class AppDistribution(Service):
                 f"{_ID}.get",
                 "GET",
                 _RELEASE,
-                lambda one: self._release(one).shown(),
+                lambda request: self._release(request).shown(),
                 SCOPES,
             ),
             Route(f"{_ID}.patch", "PATCH", _RELEASE, self._patch, SCOPES),
@@ -249,8 +249,10 @@ class AppDistribution(Service):
                 raise ApiError(404, _NOT_FOUND)
             if alias not in self._config.firebase_groups:
                 raise invalid_argument("Request contains an invalid argument.")
-        release.testers += [one for one in testers if one not in release.testers]
-        release.groups += [one for one in groups if one not in release.groups]
+        release.testers += [
+            tester for tester in testers if tester not in release.testers
+        ]
+        release.groups += [group for group in groups if group not in release.groups]
         release.invitations += 1
         return {}
 

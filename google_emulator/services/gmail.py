@@ -156,9 +156,9 @@ class Gmail(Service):
             "user": _user(request),
             "from": str(headers.get("From", "")),
             "to": [
-                str(one)
+                str(recipients)
                 for name in ("To", "Cc", "Bcc")
-                for one in headers.get_all(name, [])
+                for recipients in headers.get_all(name, [])
             ],
             "subject": str(headers.get("Subject", "")),
             "size": media.blob.size,

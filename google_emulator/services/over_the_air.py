@@ -54,11 +54,11 @@ class OverTheAir(Service):
         if view not in VIEWS:
             raise ApiError(400, f"Invalid value at 'view' (TYPE_ENUM), \"{view}\"")
         there = [
-            one
-            for one in self.packages
-            if one["deployment"] == request.params["deployment"]
+            package
+            for package in self.packages
+            if package["deployment"] == request.params["deployment"]
         ]
-        shown = [_resource(one, detailed=view == "DETAILED") for one in there]
+        shown = [_resource(package, detailed=view == "DETAILED") for package in there]
         return {"packages": shown} if shown else {}
 
     def _create(self, _: Request, media: Media) -> dict[str, Json]:

@@ -105,13 +105,13 @@ def read_message(
     if not isinstance(value, dict):
         raise _invalid(path, "message", value)
     found: dict[str, Json] = {}
-    for name, one in value.items():
+    for name, item in value.items():
         field = _camel_case(name)
         if field not in rule:
             raise _unknown(f"{path}.{name}".lstrip("."), "Cannot find field.")
-        if one is not None:
+        if item is not None:
             found[field] = _read(
-                one, rule[field], f"{path}.{_snake_case(field)}".lstrip(".")
+                item, rule[field], f"{path}.{_snake_case(field)}".lstrip(".")
             )
     return found
 

@@ -235,17 +235,17 @@ class ChromeWebStore(Service):
 
         def shown(task: Task) -> dict[str, Json]:
             state = task.state("IN_PROGRESS", "SUCCESS", "FAILURE")
-            told: dict[str, Json] = {
+            resource: dict[str, Json] = {
                 "kind": "chromewebstore#item",
                 "uploadState": state,
             }
             # An item that could not be made has no id.
             if state != "FAILURE" or verb == "update":
-                told["id"] = item
+                resource["id"] = item
             if state == "FAILURE":
                 error = {"error_code": "PKG_INVALID", "error_detail": task.error}
-                told["itemError"] = [error]
-            return told
+                resource["itemError"] = [error]
+            return resource
 
         return self._processing.keep(f"chrome/{item}", task, shown)
 
@@ -268,9 +268,9 @@ class ChromeWebStore(Service):
         name = (
             f"publishers/{request.params['publisher']}/items/{request.params['item']}"
         )
-        told = self._processing.look(name)
-        state = told.pop("uploadState")
-        return {**told, "lastAsyncUploadState": state}
+        answer = self._processing.look(name)
+        state = answer.pop("uploadState")
+        return {**answer, "lastAsyncUploadState": state}
 
 
 class BigQuery(Service):
@@ -356,16 +356,16 @@ class Analytics(Service):
         )
 
         def shown(task: Task) -> dict[str, Json]:
-            told: dict[str, Json] = {
+            resource: dict[str, Json] = {
                 "kind": "analytics#upload",
                 "id": f"upload{task.number}",
                 "accountId": task.params["account"],
                 "customDataSourceId": task.params["source"],
                 "status": task.state("PENDING", "COMPLETED", "FAILED"),
             }
-            if told["status"] == "FAILED":
-                told["errors"] = [task.error]
-            return told
+            if resource["status"] == "FAILED":
+                resource["errors"] = [task.error]
+            return resource
 
         return self._processing.keep(f"analytics/upload{task.number}", task, shown)
 
@@ -419,13 +419,13 @@ class YouTube(Service):
         snippet = dict(media.metadata.get("snippet") or {})
 
         def shown(task: Task) -> dict[str, Json]:
-            told = {**snippet, "status": task.state("syncing", "serving", "failed")}
-            if told["status"] == "failed":
-                told["failureReason"] = task.error
+            resource = {**snippet, "status": task.state("syncing", "serving", "failed")}
+            if resource["status"] == "failed":
+                resource["failureReason"] = task.error
             return {
                 "kind": "youtube#caption",
                 "id": f"caption{task.number}",
-                "snippet": told,
+                "snippet": resource,
             }
 
         return self._processing.keep(f"caption{task.number}", task, shown)

@@ -331,9 +331,9 @@ def _rows(
     too few users.
     """
     cohort = {
-        code: one
-        for code, one in sorted(vitals.versions.items())
-        if one.cohort == query.cohort
+        code: series
+        for code, series in sorted(vitals.versions.items())
+        if series.cohort == query.cohort
     }
     slices = (
         [[code] for code in cohort]
@@ -359,8 +359,11 @@ def _rows(
                     "aggregationPeriod": query.period.name,
                     "startTime": query.period.write(point),
                     "dimensions": [
-                        {"dimension": one, DIMENSIONS[one]: values[one]}
-                        for one in query.dimensions
+                        {
+                            "dimension": dimension,
+                            DIMENSIONS[dimension]: values[dimension],
+                        }
+                        for dimension in query.dimensions
                     ],
                     "metrics": metrics,
                 }
@@ -383,9 +386,9 @@ def _measured(
     by_point = []
     for point in points:
         found = [
-            one
+            measurement
             for version in versions
-            if (one := version.at(point, query.period)) is not None
+            if (measurement := version.at(point, query.period)) is not None
         ]
         by_point += [merged(found)] if found else []
     return merged(by_point) if by_point else None

@@ -180,12 +180,16 @@ class VersionSeries:
 
 def merged(measurements: Sequence[Measurement]) -> Measurement:
     """Return several measurements as one: the sum of the users, and the rates weighted by them."""
-    users = sum(one[PEOPLE] for one in measurements)
+    users = sum(measurement[PEOPLE] for measurement in measurements)
     rates = {
-        name: sum(one[PEOPLE] * one.get(name, 0.0) for one in measurements) / users
+        name: sum(
+            measurement[PEOPLE] * measurement.get(name, 0.0)
+            for measurement in measurements
+        )
+        / users
         if users
         else 0.0
-        for name in {name for one in measurements for name in one}
+        for name in {name for measurement in measurements for name in measurement}
     }
     return {**rates, PEOPLE: users}
 
@@ -219,15 +223,15 @@ class AppVitals:
         """Return a copy with these keys replaced; versions that are not named stay. `now` is in
         seconds since the epoch. Raises `ValueError` for what can't be read.
         """
-        _check_keys(script, [one.name for one in fields(self)], "in vitals")
+        _check_keys(script, [field.name for field in fields(self)], "in vitals")
         values = dict(script)
         if values.get("down", "") not in OUTAGES:
             raise ValueError(
                 f"down is one of {', '.join(filter(None, OUTAGES))}, or empty"
             )
         read = {
-            int(code): _version(one, now)
-            for code, one in values.get("versions", {}).items()
+            int(code): _version(series, now)
+            for code, series in values.get("versions", {}).items()
         }
         values |= {
             "versions": {**self.versions, **read},
@@ -304,9 +308,10 @@ def _list(name: str, value: Json) -> list[float]:
     values = value if isinstance(value, list) else [value]
     highest = float("inf") if name == PEOPLE else 1
     numbers = all(
-        isinstance(one, (int, float)) and not isinstance(one, bool) for one in values
+        isinstance(entry, (int, float)) and not isinstance(entry, bool)
+        for entry in values
     )
-    if not values or not numbers or not all(0 <= one <= highest for one in values):
+    if not values or not numbers or not all(0 <= entry <= highest for entry in values):
         expected = "a number of users" if name == PEOPLE else "a share from 0 to 1"
         raise ValueError(f"{name} is {expected}, or a list of such")
     return values

@@ -195,10 +195,13 @@ def _proto_elements(data: bytes) -> Iterator[tuple[str, Attributes]]:
     `MALFORMED`.
     """
     element = proto_fields(proto_fields(data).get(_ELEMENT, [b""])[0])
-    attributes = [proto_fields(one) for one in element.get(_ATTRIBUTE, [])]
+    attributes = [proto_fields(attribute) for attribute in element.get(_ATTRIBUTE, [])]
     yield (
         element.get(_ELEMENT_NAME, [b""])[-1].decode(),
-        {one.get(_NAME, [b""])[-1].decode(): _proto_value(one) for one in attributes},
+        {
+            attribute.get(_NAME, [b""])[-1].decode(): _proto_value(attribute)
+            for attribute in attributes
+        },
     )
     for child in element.get(_CHILD, []):
         yield from _proto_elements(child)
@@ -295,10 +298,14 @@ def _signature(path: Path, kind: ArtifactKind) -> bytes:
     """Return the bytes of all signatures with their certificates; empty if there are none."""
     with zipfile.ZipFile(path) as archive:
         blocks = [
-            one for one in archive.infolist() if _BLOCK_OF_JAR.fullmatch(one.filename)
+            entry
+            for entry in archive.infolist()
+            if _BLOCK_OF_JAR.fullmatch(entry.filename)
         ]
         found = b"".join(
-            archive.read(one) for one in blocks if one.file_size <= SIGNATURE_LIMIT
+            archive.read(entry)
+            for entry in blocks
+            if entry.file_size <= SIGNATURE_LIMIT
         )
         return (
             found + _signing_block(path, archive.start_dir) if kind == "apk" else found

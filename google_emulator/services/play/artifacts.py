@@ -87,7 +87,7 @@ class ArtifactsApi(Service):
 
     def _list(self, request: Request, kind: ArtifactKind) -> Json:
         artifacts = self._store.open_edit(request).content.artifacts.values()
-        found = [_resource(one) for one in artifacts if one.kind == kind]
+        found = [_resource(artifact) for artifact in artifacts if artifact.kind == kind]
         return {
             "kind": f"androidpublisher#{kind}sListResponse",
             **({f"{kind}s": found} if found else {}),
@@ -115,12 +115,12 @@ class ArtifactsApi(Service):
         return _resource(artifact)
 
 
-def _resource(one: StoreArtifact) -> dict[str, Json]:
-    digests = {"sha1": one.sha1, "sha256": one.sha256}
+def _resource(artifact: StoreArtifact) -> dict[str, Json]:
+    digests = {"sha1": artifact.sha1, "sha256": artifact.sha256}
     return (
-        {"versionCode": one.code, "binary": digests}
-        if one.kind == "apk"
-        else {"versionCode": one.code, **digests}
+        {"versionCode": artifact.code, "binary": digests}
+        if artifact.kind == "apk"
+        else {"versionCode": artifact.code, **digests}
     )
 
 

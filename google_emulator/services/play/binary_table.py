@@ -76,15 +76,15 @@ def read_proto_table(
             first = package_id << 24 | _id(kind) << 16
             for entry in map(proto_fields, kind.get(3, [])):
                 values = []
-                for one in map(proto_fields, entry.get(6, [])):
-                    fields = proto_fields(_last(one, 1, b""))
+                for config_value in map(proto_fields, entry.get(6, [])):
+                    fields = proto_fields(_last(config_value, 1, b""))
                     record = Record(
                         first | _id(entry),
                         package_name,
                         type_name,
                         _text(entry, 2),
                         _configuration(fields),
-                        _value(proto_fields(_last(one, 2, b""))),
+                        _value(proto_fields(_last(config_value, 2, b""))),
                     )
                     values.append((record, fields))
                 yield type_name, values
@@ -105,11 +105,11 @@ def changed_record(record: Record) -> Record:
 
 def next_resource(records: Iterable[Record], type_name: str) -> int:
     """Return the id of a resource of this type that is added to the app's own package."""
-    own = [one for one in records if one.resource >> 24 == _APP]
-    numbers = [one.resource for one in own if one.type == type_name]
+    own = [record for record in records if record.resource >> 24 == _APP]
+    numbers = [record.resource for record in own if record.type == type_name]
     if numbers:
         return max(numbers) + 1
-    types = [one.resource >> 16 & 0xFF for one in own]
+    types = [record.resource >> 16 & 0xFF for record in own]
     return _APP << 24 | (max(types, default=0) + 1) << 16
 
 
@@ -143,16 +143,22 @@ def _value(fields: Mapping[int, list[Json]]) -> Value:
         return _style(proto_fields(compound[2][-1]))
     if 4 in compound:
         elements = [
-            proto_fields(one) for one in proto_fields(compound[4][-1]).get(1, [])
+            proto_fields(element)
+            for element in proto_fields(compound[4][-1]).get(1, [])
         ]
-        items = [_item(proto_fields(_last(one, 3, b""))) for one in elements]
+        items = [_item(proto_fields(_last(element, 3, b""))) for element in elements]
         return Bag(0, tuple(enumerate(items, _BAG + 1)))
-    elements = [proto_fields(one) for one in proto_fields(compound[5][-1]).get(1, [])]
+    elements = [
+        proto_fields(element) for element in proto_fields(compound[5][-1]).get(1, [])
+    ]
     return Bag(
         0,
         tuple(
-            (_BAG + _PLURALS[_last(one, 3, 0)], _item(proto_fields(_last(one, 4, b""))))
-            for one in elements
+            (
+                _BAG + _PLURALS[_last(element, 3, 0)],
+                _item(proto_fields(_last(element, 4, b""))),
+            )
+            for element in elements
         ),
     )
 
@@ -166,8 +172,10 @@ def _item(fields: Mapping[int, list[Json]]) -> Item:
         return (_ATTRIBUTE if is_attribute else _REFERENCE), _target(fields[1][-1])
     if 4 in fields:
         styled = proto_fields(fields[4][-1])
-        spans = [proto_fields(one) for one in styled.get(2, [])]
-        places = [(_text(one, 1), _last(one, 2, 0), _last(one, 3, 0)) for one in spans]
+        spans = [proto_fields(span) for span in styled.get(2, [])]
+        places = [
+            (_text(span, 1), _last(span, 2, 0), _last(span, 3, 0)) for span in spans
+        ]
         return Styled(_text(styled, 1), tuple(places)) if places else _text(styled, 1)
     if 7 in fields:
         return read_primitive(proto_fields(fields[7][-1]))
@@ -187,10 +195,10 @@ def _attribute(fields: Mapping[int, list[Json]]) -> Bag:
 
 
 def _style(fields: Mapping[int, list[Json]]) -> Bag:
-    entries = [proto_fields(one) for one in fields.get(3, [])]
+    entries = [proto_fields(entry) for entry in fields.get(3, [])]
     items = [
-        (_target(_last(one, 3, b"")), _item(proto_fields(_last(one, 4, b""))))
-        for one in entries
+        (_target(_last(entry, 3, b"")), _item(proto_fields(_last(entry, 4, b""))))
+        for entry in entries
     ]
     return Bag(
         _target(_last(fields, 1, b"")), tuple(sorted(items, key=lambda item: item[0]))
@@ -292,10 +300,10 @@ class _ValuePool:
         spans = [
             b"".join(
                 struct.pack("<3I", self._tags[tag], first, last)
-                for tag, first, last in one
+                for tag, first, last in text_spans
             )
             + struct.pack("<I", _NONE)
-            for one in (text.spans for text in self._styled)
+            for text_spans in (text.spans for text in self._styled)
         ]
         places = [sum(map(len, spans[:index])) for index in range(len(spans))]
         count, _, flags, start, _ = struct.unpack_from("<5I", pool, 8)
@@ -322,7 +330,7 @@ def _package(identity: int, records: Sequence[Record], pool: _ValuePool) -> byte
         types[record.resource >> 16 & 0xFF].append(record)
     names = {
         name: index
-        for index, name in enumerate(dict.fromkeys(one.name for one in records))
+        for index, name in enumerate(dict.fromkeys(record.name for record in records))
     }
     type_names = [
         types[index][0].type if index in types else f"?{index}"
@@ -345,7 +353,7 @@ def _package(identity: int, records: Sequence[Record], pool: _ValuePool) -> byte
 def _type(
     identity: int, records: Sequence[Record], names: Mapping[str, int], pool: _ValuePool
 ) -> bytes:
-    count = max(one.resource & 0xFFFF for one in records) + 1
+    count = max(record.resource & 0xFFFF for record in records) + 1
     by_configuration: dict[bytes, list[Record]] = defaultdict(list)
     for record in records:
         by_configuration[record.configuration].append(record)

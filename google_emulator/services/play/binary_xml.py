@@ -77,9 +77,9 @@ class Element:
     def remove(self, name: str, namespace: str = "") -> None:
         """Remove an attribute, if the element has it."""
         self.attributes = [
-            one
-            for one in self.attributes
-            if (one.name, one.namespace) != (name, namespace)
+            attribute
+            for attribute in self.attributes
+            if (attribute.name, attribute.namespace) != (name, namespace)
         ]
 
     def get(self, name: str, namespace: str = "") -> Attribute | None:
@@ -125,14 +125,14 @@ def _node(data: bytes) -> Element | str:
     if 1 not in fields:
         return _compacted(_text(fields, 2))
     element = proto_fields(fields[1][0])
-    declared = [proto_fields(one) for one in element.get(1, [])]
-    children = [_node(one) for one in element.get(5, [])]
+    declared = [proto_fields(namespace) for namespace in element.get(1, [])]
+    children = [_node(child) for child in element.get(5, [])]
     return Element(
         _text(element, 3),
-        [_attribute(proto_fields(one)) for one in element.get(4, [])],
+        [_attribute(proto_fields(attribute)) for attribute in element.get(4, [])],
         [child for child in children if child],
         _text(element, 2),
-        {_text(one, 1): _text(one, 2) for one in declared},
+        {_text(namespace, 1): _text(namespace, 2) for namespace in declared},
     )
 
 
@@ -200,10 +200,10 @@ class _Pool:
     def __init__(self, root: Element) -> None:
         elements = list(_elements(root))
         named = {
-            (one.resource, one.name)
+            (attribute.resource, attribute.name)
             for element in elements
-            for one in element.attributes
-            if one.resource
+            for attribute in element.attributes
+            if attribute.resource
         }
         self.resources = [resource for resource, _ in sorted(named)]
         self._names = {key: index for index, key in enumerate(sorted(named))}
@@ -268,7 +268,7 @@ def _written(element: Element, pool: _Pool) -> Iterator[bytes]:
         yield event(NAMESPACE_START, scope)
     name = struct.pack("<2I", pool.optional(element.namespace), pool.at(element.name))
     ordered = sorted(element.attributes, key=_order)
-    attributes = b"".join(_written_attribute(one, pool) for one in ordered)
+    attributes = b"".join(_written_attribute(attribute, pool) for attribute in ordered)
     sizes = struct.pack("<6H", 20, 20, len(ordered), *_special_places(ordered))
     yield event(ELEMENT_START, name + sizes + attributes)
     for child in element.children:

@@ -154,7 +154,11 @@ def planned_apks(bundle: Path, variants: int = 1) -> list[PlannedApk]:
     lowest = _lowest_sdk(base.manifest)
     apks: list[PlannedApk] = []
     if lowest < _LOWEST_WITH_SPLITS:
-        abis = [one.value for one in base.parts if one.dimension == "abi"]
+        abis = [
+            configuration.value
+            for configuration in base.parts
+            if configuration.dimension == "abi"
+        ]
         apks += [_fused("standalone", apps, profiles, abi) for abi in abis or [""]]
     for variant in range(1, variants + 1):
         for module in apps:
@@ -303,7 +307,11 @@ def _splits_of(
     """Return the main split of a module and its splits for one configuration each."""
     is_base = module.name == BASE
     split_id = "" if is_base else module.name
-    languages = [one.value for one in module.parts if one.dimension == "language"]
+    languages = [
+        configuration.value
+        for configuration in module.parts
+        if configuration.dimension == "language"
+    ]
     sdk = max(lowest, _LOWEST_WITH_SPLITS) + variant - 1
     apks = []
     for configuration, part in module.parts.items():
@@ -331,7 +339,7 @@ def _splits_of(
                     _LIST_PATH,
                 )
                 values.append(Record(*added))
-            if not any(one.dimension == "abi" for one in module.parts):
+            if not any(other.dimension == "abi" for other in module.parts):
                 abis = ("arm64-v8a",)
         else:
             own_id = f"{split_id}.config.{configuration.suffix}".lstrip(".")
@@ -459,8 +467,12 @@ def _main_manifest(module: _Module, list_id: int) -> Element:
 
 def _split_types(module: _Module) -> list[str]:
     """Return the types of splits that the main split requires."""
-    dimensions = {one.dimension for one in module.parts}
-    return [f"{module.name}__{one}" for one in ("abi", "density") if one in dimensions]
+    dimensions = {configuration.dimension for configuration in module.parts}
+    return [
+        f"{module.name}__{dimension}"
+        for dimension in ("abi", "density")
+        if dimension in dimensions
+    ]
 
 
 def _configuration_manifest(
@@ -502,8 +514,11 @@ def _add_metadata(manifest: Element, value: Attribute, name: str) -> None:
 def _list_of_languages(languages: list[str]) -> bytes:
     """Return the XML resource that says which split has which language."""
     entries: list[Element | str] = [
-        Element("entry", [Attribute("key", one), Attribute("split", f"config.{one}")])
-        for one in languages
+        Element(
+            "entry",
+            [Attribute("key", language), Attribute("split", f"config.{language}")],
+        )
+        for language in languages
     ]
     module = Element(
         "module", [Attribute("name", "")], [Element("language", [], entries)]

@@ -61,17 +61,17 @@ class Console:
         that is not possible.
         """
         operations = self.operations()
-        for one in wanted:
-            options = {name: value for name, value in one.items() if name != "do"}
-            operation = operations.get(str(one.get("do")))
+        for request in wanted:
+            options = {name: value for name, value in request.items() if name != "do"}
+            operation = operations.get(str(request.get("do")))
             if operation is None:
                 raise ValueError(
-                    f"unknown operation {one.get('do')!r}; there are: {', '.join(operations)}"
+                    f"unknown operation {request.get('do')!r}; there are: {', '.join(operations)}"
                 )
             try:
                 inspect.signature(operation).bind(**options)
             except TypeError as error:
-                raise ValueError(f"{one['do']}: {error}") from None
+                raise ValueError(f"{request['do']}: {error}") from None
             operation(**options)
 
     def set_fraction(
@@ -210,9 +210,10 @@ class Console:
         """Put a release on a track, in place of itself and of the one with the same status."""
         others = app.live.tracks.get(track, [])
         kept = [
-            one
-            for one in others
-            if codes_of(one) != codes_of(release) and one["status"] != release["status"]
+            other
+            for other in others
+            if codes_of(other) != codes_of(release)
+            and other["status"] != release["status"]
         ]
         try:
             wanted = read_track({"releases": [release, *kept]})["releases"]

@@ -198,7 +198,7 @@ class GeneratedApksApi(Service):
 
 def read_generation(values: Json) -> Generation:
     """Return the settings in a JSON object. Raises `ValueError` for an unknown name."""
-    known = [one.name for one in fields(Generation)]
+    known = [field.name for field in fields(Generation)]
     if unknown := sorted(set(values) - set(known)):
         raise ValueError(
             f"unknown key {', '.join(unknown)} in generated_apks; there are: {', '.join(known)}"

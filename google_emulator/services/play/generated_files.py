@@ -77,7 +77,11 @@ def make_generated_apk(
             if source != alterations.stripped:
                 data = archive.read(source)
                 files[path] = _altered(path, source, data, alterations)
-    values = [one for value in apk.values for one in _altered_value(value, alterations)]
+    values = [
+        altered
+        for value in apk.values
+        for altered in _altered_value(value, alterations)
+    ]
     if values:
         files["resources.arsc"] = write_binary_table(values)
     if alterations.protected:

@@ -98,7 +98,7 @@ def read_course(value: Json) -> Course:
         raise ValueError(
             f"a course is a list of states, each one of {', '.join(STATES)}"
         )
-    return tuple(_stage(one) for one in value)
+    return tuple(_stage(stage) for stage in value)
 
 
 def _stage(value: Json) -> Stage:
@@ -153,9 +153,9 @@ class ReleaseLifecycle:
         course = self.course(app.package) if sent else UNSENT
         for track in app.live.tracks:
             known = {
-                codes_of(one)
-                for one in before.get(track, [])
-                if one["status"] != "draft"
+                codes_of(release)
+                for release in before.get(track, [])
+                if release["status"] != "draft"
             }
             for review in self.reviews(app, track, before.get(track, [])):
                 if sent and review.state(self.now()) == IN_REVIEW:
@@ -169,7 +169,7 @@ class ReleaseLifecycle:
     ) -> None:
         """Put a release of a track on a course, in place of its present one."""
         reviews, codes = self.reviews_of(app).setdefault(track, []), codes_of(release)
-        reviews[:] = [one for one in reviews if one.codes != codes]
+        reviews[:] = [review for review in reviews if review.codes != codes]
         reviews.append(Review(codes, name_of(release), course, self.now()))
 
     def reviews(self, app: App, track: str, releases: Releases) -> list[Review]:
@@ -195,9 +195,9 @@ class ReleaseLifecycle:
         """Return whether changes of the app are in review."""
         now = self.now()
         return any(
-            one.state(now) == IN_REVIEW
+            review.state(now) == IN_REVIEW
             for reviews in self.reviews_of(app).values()
-            for one in reviews
+            for review in reviews
         )
 
     def send_for_review(self, app: App) -> None:
@@ -218,22 +218,23 @@ class ReleaseLifecycle:
         }
         reviews = self.reviews(app, track, releases)
         waiting = any(
-            one.state(now) != PUBLISHED for one in reviews if one.codes in here
+            review.state(now) != PUBLISHED for review in reviews if review.codes in here
         )
         # Forget displaced releases, unless they are published and keep their users while another
         # one waits.
         reviews[:] = [
-            one
-            for one in reviews
-            if one.codes in here or (waiting and one.state(now) == PUBLISHED)
+            review
+            for review in reviews
+            if review.codes in here or (waiting and review.state(now) == PUBLISHED)
         ]
         drafts = [
-            _summary(track, codes_of(one), name_of(one), DRAFT)
-            for one in releases
-            if one["status"] == "draft"
+            _summary(track, codes_of(release), name_of(release), DRAFT)
+            for release in releases
+            if release["status"] == "draft"
         ]
         others = [
-            _summary(track, one.codes, one.name, one.look(now)) for one in reviews
+            _summary(track, review.codes, review.name, review.look(now))
+            for review in reviews
         ]
         return sorted([*drafts, *others], key=_newest, reverse=True)[:MAX_LISTED]
 
@@ -262,7 +263,9 @@ def _summary(
 
 
 def _newest(summary: Mapping[str, Json]) -> int:
-    return max((one["versionCode"] for one in summary["activeArtifacts"]), default=0)
+    return max(
+        (artifact["versionCode"] for artifact in summary["activeArtifacts"]), default=0
+    )
 
 
 class ReleaseSummariesApi(Service):

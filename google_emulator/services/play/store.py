@@ -100,10 +100,14 @@ class Edit:
 def configured_app(package: str, live: Mapping[str, Json]) -> App:
     """Return an app with the live state that the configuration has."""
     artifacts = {}
-    for one in live.get("artifacts", []):
-        known = {name: one[name] for name in ("kind", "sha1", "sha256") if name in one}
-        code = int(one["versionCode"])
-        artifacts[code] = StoreArtifact(code, **known, name=one.get("versionName", ""))
+    for entry in live.get("artifacts", []):
+        known = {
+            name: entry[name] for name in ("kind", "sha1", "sha256") if name in entry
+        }
+        code = int(entry["versionCode"])
+        artifacts[code] = StoreArtifact(
+            code, **known, name=entry.get("versionName", "")
+        )
     tracks = copy.deepcopy(live.get("tracks", {}))
     for releases in tracks.values():
         for release in releases:

@@ -66,23 +66,23 @@ def checked_releases(
     """Return releases as Play stores them. Raises `ApiError` 400 for the first rule that they
     break.
     """
-    for one in wanted:
-        if one.get("status", STATUSES[0]) == STATUSES[0]:
+    for release in wanted:
+        if release.get("status", STATUSES[0]) == STATUSES[0]:
             raise invalid_argument(
                 "A release must have a status.", "track_config.releases.status"
             )
-        _check_codes(content, one)
-        _check_fraction(one)
-        _check_notes(one)
-        if not 0 <= one.get("inAppUpdatePriority", 0) <= 5:
+        _check_codes(content, release)
+        _check_fraction(release)
+        _check_notes(release)
+        if not 0 <= release.get("inAppUpdatePriority", 0) <= 5:
             raise ApiError(400, "The in-app update priority must be between 0 and 5.")
-        _check_targeting(track, one)
+        _check_targeting(track, release)
     _check_unique(
-        (one["status"] for one in wanted),
+        (release["status"] for release in wanted),
         "A track can have at most one release with status {}.",
     )
     _check_shared_codes(wanted)
-    return [_kept(content, one, today) for one in wanted]
+    return [_kept(content, release, today) for release in wanted]
 
 
 def _check_unique(values: Iterable[str | int], message: str) -> None:
@@ -104,9 +104,11 @@ def _check_shared_codes(wanted: list[dict[str, Json]]) -> None:
     staged release is served "to a fraction of users" beside a completed one, which is served "to
     all users, unless they are eligible to APKs of a more recent release".
     """
-    for one, other in combinations(wanted, 2):
-        shared = set(one.get("versionCodes", [])) & set(other.get("versionCodes", []))
-        if shared and not (_retains(one, other) or _retains(other, one)):
+    for release, other in combinations(wanted, 2):
+        shared = set(release.get("versionCodes", [])) & set(
+            other.get("versionCodes", [])
+        )
+        if shared and not (_retains(release, other) or _retains(other, release)):
             message = (
                 f"Version code {min(shared)} is in more than one release of the track."
             )
@@ -195,9 +197,15 @@ def _check_halts(
     staged rollouts.
     """
     everybody = [
-        one.get("versionCodes") for one in before if one["status"] == "completed"
+        release.get("versionCodes")
+        for release in before
+        if release["status"] == "completed"
     ]
-    halted = [one.get("versionCodes") for one in releases if one["status"] == "halted"]
+    halted = [
+        release.get("versionCodes")
+        for release in releases
+        if release["status"] == "halted"
+    ]
     if track.rpartition(":")[2] == "internal" and any(
         codes in everybody for codes in halted
     ):
@@ -209,13 +217,13 @@ def _check_halts(
 def _check_shares(live: list[dict[str, Json]], releases: list[dict[str, Json]]) -> None:
     """Raise `ApiError` 400 if a release in progress would reach fewer users than its live share."""
     shares = {
-        tuple(one["versionCodes"]): one["userFraction"]
-        for one in live
-        if one["status"] == "inProgress"
+        tuple(release["versionCodes"]): release["userFraction"]
+        for release in live
+        if release["status"] == "inProgress"
     }
-    for one in releases:
-        share = shares.get(tuple(one.get("versionCodes", [])), 0)
-        if one["status"] == "inProgress" and one["userFraction"] < share:
+    for release in releases:
+        share = shares.get(tuple(release.get("versionCodes", [])), 0)
+        if release["status"] == "inProgress" and release["userFraction"] < share:
             raise ApiError(
                 400,
                 f"The user fraction must not go down; the release has {share:g} already.",
@@ -226,11 +234,13 @@ def check_upgrade(live: list[dict[str, Json]], wanted: list[dict[str, Json]]) ->
     """Raise `ApiError` 403 for a release that no user of the completed one would be offered, in the
     words that users have reported.
     """
-    there = [{int(code) for code in one.get("versionCodes", [])} for one in live]
+    there = [
+        {int(code) for code in release.get("versionCodes", [])} for release in live
+    ]
     complete = {
         code
-        for one, codes in zip(live, there, strict=True)
-        if one["status"] == "completed"
+        for release, codes in zip(live, there, strict=True)
+        if release["status"] == "completed"
         for code in codes
     }
     for release in wanted:
