@@ -402,7 +402,9 @@ def test_a_directory_of_gigabytes_is_not_read(tmp_path: Path) -> None:
 def test_more_libraries_than_any_app_has_are_refused() -> None:
     """Each costs a look at its beginning, and a name that is held."""
     whole = zip_of_libraries(MAX_WANTED + 1)
-    with pytest.raises(MalformedFile, match="more native libraries than are plausible"):
+    with pytest.raises(
+        MalformedFile, match="more files of one kind than are plausible"
+    ):
         libraries(whole)
 
 

@@ -4,6 +4,7 @@ from. Nothing that files or servers say becomes markup, and no image is taken fr
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from dataclasses import replace
@@ -321,6 +322,17 @@ def test_images_have_no_address_without_a_checkout(checkout: Path) -> None:
     for broken in (b"", whole[:100], whole[:-60], whole.replace(b"DIRC", b"XXXX", 1)):
         index.write_bytes(broken)
         assert addresses(checkout, *IMAGES, commit=commit) == {}
+
+
+@pytest.mark.parametrize("name", ["HEAD", "index", "../same.png"])
+def test_a_named_pipe_in_the_checkout_does_not_hold_the_run(
+    checkout: Path, name: str
+) -> None:
+    commit = git(checkout, "rev-parse", "HEAD")
+    file = checkout / ".git" / name
+    file.unlink()
+    os.mkfifo(file)
+    assert addresses(checkout, "same.png", commit=commit) == {}
 
 
 GITHUB = {

@@ -360,6 +360,20 @@ def reason(error: Exception) -> str:
     return error.strerror or "it can't be read"
 
 
+def open_regular_file(path: Path) -> io.FileIO:
+    """Open a regular file that no input names, such as Git's index, with a descriptor that does not
+    block. Raises NotOpened for any other kind of file, and OSError.
+    """
+    _check_kind(path.stat(), pipe=False)
+    file = io.FileIO(os.open(path, _FLAGS))
+    try:
+        _check_kind(os.fstat(file.fileno()), pipe=False)
+    except NotOpened:
+        file.close()
+        raise
+    return file
+
+
 def _check_kind(status: os.stat_result, *, pipe: bool) -> None:
     """Raise NotOpened for anything but a regular file, or a named pipe if that is allowed."""
     if stat.S_ISREG(status.st_mode):

@@ -5,12 +5,14 @@ on Google's or the CI system's own servers.
 from __future__ import annotations
 
 import hashlib
+import io
 import re
 import struct
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 from urllib.parse import quote
 
+from uploader.files.workspace import NotOpened, open_regular_file
 from uploader.hosts import image_host
 from uploader.services.release_facts import ReleaseFacts
 
@@ -56,7 +58,7 @@ def committed_images(
             content = _read(workspace / path, MAX_IMAGE)
             if blobs.get(path) == _blob(content):
                 addresses[path] = raw_url + quote(path)
-    except (OSError, ValueError, RecursionError, struct.error):
+    except (NotOpened, OSError, ValueError, RecursionError, struct.error):
         return {}
     return addresses
 
@@ -69,7 +71,8 @@ def live_image(url: str) -> str:
 
 
 def _read(path: Path, limit: int) -> bytes:
-    with path.open("rb") as file:
+    """Return the first bytes of a regular file, `limit` at most. Raises NotOpened and OSError."""
+    with io.BufferedReader(open_regular_file(path)) as file:
         return file.read(limit)
 
 
@@ -88,10 +91,9 @@ def _checked_out(git: Path) -> str:
     name = branch[1]
     if ".." in name:
         return ""
-    try:
+    if (git / name).exists():
         return _read(git / name, MAX_REFS).decode("ascii").strip()
-    except FileNotFoundError:
-        packed = _read(git / "packed-refs", MAX_REFS).decode("utf-8")
+    packed = _read(git / "packed-refs", MAX_REFS).decode("utf-8")
     for line in packed.splitlines():
         commit, _, reference = line.partition(" ")
         if reference == name:

@@ -115,7 +115,7 @@ class Archive:
             self.members[name] = member
             if len(self.members) > max_wanted:
                 raise MalformedFile(
-                    f"has more native libraries than are plausible: over {max_wanted:,}."
+                    f"has more files of one kind than are plausible: over {max_wanted:,}."
                 )
 
     def read(self, name: str, max_bytes: int = MAX_MEMBER) -> bytes:
