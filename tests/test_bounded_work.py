@@ -19,7 +19,7 @@ import pytest
 
 from google_emulator.specimens import manifest_axml, manifests, signature_writer
 from tests.support import hostile
-from uploader.auth import credential_source as source
+from uploader.auth import credentials as source
 from uploader.auth.destinations import principal
 from uploader.errors import InputError, Problems
 from uploader.files.android import listing, manifest, map_ids, native, signatures

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from uploader.auth import credential_source
-from uploader.auth.credential_source import CredentialSource
+from uploader.auth import credentials
+from uploader.auth.credentials import ParsedCredentials
 from uploader.auth.google import Login, account_of
 from uploader.cancellation import Cancellation
 from uploader.clock import Clock
@@ -60,7 +60,7 @@ def connect(
         settings.retry_deadline,
     )
     login_inputs = inputs.record(LoginInputs)
-    source = plan.source or credential_source.parse(login_inputs)
+    source = plan.source or credentials.parse(login_inputs)
     try:
         login = _log_in(plan, inputs, source, client, policy, reporter)
     except UploaderError as error:
@@ -87,7 +87,7 @@ def connect(
 def _log_in(
     plan: Plan,
     inputs: Inputs,
-    source: CredentialSource,
+    source: ParsedCredentials,
     client: HttpClient,
     policy: RetryPolicy,
     reporter: LogReporter,
@@ -106,7 +106,7 @@ def _log_in(
     # Without scopes the job asks nothing of the service.
     if not scopes:
         return login
-    if source.kind == credential_source.DEFAULT:
+    if source.kind == credentials.DEFAULT:
         # Fails if this machine has no credentials.
         login.token()
     reporter.info(f"Acting as {login.account}.")

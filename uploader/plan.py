@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from uploader.auth import credential_source
-from uploader.auth.credential_source import CredentialSource
+from uploader.auth import credentials
+from uploader.auth.credentials import ParsedCredentials
 from uploader.errors import InputError, Problem, Problems
 from uploader.files.artifacts import Artifact, Artifacts, find, part
 from uploader.files.workspace import Workspace
@@ -56,7 +56,7 @@ class Plan:
     inputs: Inputs
     files: Artifacts
     prepared: Prepared
-    source: CredentialSource | None
+    source: ParsedCredentials | None
 
     def lines(self) -> tuple[str, ...]:
         """Return the plan as people read it, one step a line."""
@@ -114,15 +114,15 @@ def make_plan(inputs: Inputs, problems: Sequence[Problem]) -> Plan:
     return Plan(inputs, files, prepared, source)
 
 
-def _parse_login(inputs: Inputs, problems: Problems) -> CredentialSource:
+def _parse_login(inputs: Inputs, problems: Problems) -> ParsedCredentials:
     """Read the credentials. Raises InputError."""
     login = inputs.record(LoginInputs)
     if "api-endpoint" in problems.names or inputs.common.rehearsal:
         login = replace(login, api_endpoint=_LOCAL)
-    return credential_source.parse(login)
+    return credentials.parse(login)
 
 
-def _with_token_file(inputs: Inputs, source: CredentialSource) -> Inputs:
+def _with_token_file(inputs: Inputs, source: ParsedCredentials) -> Inputs:
     """Return the inputs with the file that the login takes its token from added to
     `credential_files`: it is as secret as the credentials that name it, and is never uploaded.
     """

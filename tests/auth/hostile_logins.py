@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.support.token_server import ACCOUNT, PROVIDER, pem, service_account
-from uploader.auth.token_source import AWS
+from uploader.auth.credential_source import AWS
 
 RECORDER = "127.0.0.1:1"
 BY_IAM = f"/v1/projects/-/serviceAccounts/{ACCOUNT}:generateAccessToken"

@@ -42,8 +42,8 @@ from tests.support.token_server import (
 )
 from tests.support.transfer_harness import FakeTime
 from uploader import inputs
-from uploader.auth import credential_source, token_source
-from uploader.auth.credential_source import CredentialSource
+from uploader.auth import credential_source, credentials
+from uploader.auth.credentials import ParsedCredentials
 from uploader.auth.google import Login
 from uploader.cancellation import Cancellation
 from uploader.errors import (
@@ -111,9 +111,9 @@ def read_inputs(
     return read
 
 
-def source_of(read: inputs.Inputs) -> CredentialSource:
+def source_of(read: inputs.Inputs) -> ParsedCredentials:
     """The credentials that the inputs name."""
-    return credential_source.parse(read.record(LoginInputs))
+    return credentials.parse(read.record(LoginInputs))
 
 
 def login(
@@ -485,7 +485,7 @@ def test_an_aws_source_is_asked_at_its_metadata_server_alone(
     """Every URL of the source is the documented one; AWS's region and session token are no
     exceptions.
     """
-    aws = external(subject_token_type=token_source.AWS, credential_source=AWS)
+    aws = external(subject_token_type=credential_source.AWS, credential_source=AWS)
     assert source_of(read_inputs(aws)).kind == "external_account"
     assert f"`{name}` of `credential_source` must be" in wrong(
         {**aws, "credential_source": {**AWS, name: url}}
@@ -948,11 +948,11 @@ def test_a_machine_of_google_logs_in_by_its_metadata_server(
     host = server.url.removeprefix("http://")
     program = (
         "import os, time\nfrom uploader import cancellation, clock, inputs, retry\nfrom "
-        "uploader.auth import google, credential_source\nfrom uploader.http.client import "
+        "uploader.auth import google, credentials\nfrom uploader.http.client import "
         "HttpClient\nfrom uploader.inputs.records import LoginInputs\ngiven, _ = inputs.read("
         "{**os.environ, 'UPLOADER_TARGET': 'play'}, [])\nread = given.record(LoginInputs)\npolicy "
         "= retry.RetryPolicy(clock.Clock(time.sleep), cancellation.Cancellation(), 5, 60.0)\nlogin "
-        "= google.Login(read, credential_source.parse(read), ['scope'], HttpClient(), policy)\n"
+        "= google.Login(read, credentials.parse(read), ['scope'], HttpClient(), policy)\n"
         "print(login.token(), login.account)\n"
     )
     environ = {

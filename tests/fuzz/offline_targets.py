@@ -30,7 +30,7 @@ from google_emulator import specimens
 from google_emulator.auth.authority import process_key
 from tests.support.recording_context import RecordingContext
 from uploader import hosts, redaction
-from uploader.auth import credential_source
+from uploader.auth import credentials
 from uploader.auth import google as google_auth
 from uploader.auth.destinations import Destinations
 from uploader.auth.google import TokenRequest, Unavailable
@@ -158,7 +158,7 @@ def credentials_given(data: bytes) -> None:
         forms += [text, base64.b64encode(text.encode()).decode()]
     for given in forms:
         with suppress(InputError):
-            source = credential_source.parse(LoginInputs(credentials=given))
+            source = credentials.parse(LoginInputs(credentials=given))
             for field in ("private_key", "refresh_token", "client_secret"):
                 value = source.info.get(field)
                 assert not value or any(
@@ -192,7 +192,7 @@ def damaged_keys(data: bytes) -> None:
         "token_uri": "https://oauth2.googleapis.com/token",
     }
     with suppress(InputError):
-        source = credential_source.parse(LoginInputs(credentials=json.dumps(info)))
+        source = credentials.parse(LoginInputs(credentials=json.dumps(info)))
         signature = google_auth.credentials(
             source, ["scope"], "", None, ANYWHERE
         ).sign_bytes(b"signed")
@@ -238,7 +238,7 @@ def token_answers(data: bytes) -> None:
     response = Response(status, Headers(), data if data[:1] == b"{" else data[1:])
     secrets: list[str] = []
     for info in _LOGINS:
-        source = credential_source.parse(LoginInputs(credentials=json.dumps(info)))
+        source = credentials.parse(LoginInputs(credentials=json.dumps(info)))
         request = TokenRequest(
             OneAnswer(response),
             secrets.append,

@@ -25,7 +25,8 @@ from google.auth.exceptions import GoogleAuthError
 from google.auth.transport import Request as GoogleAuthRequest
 
 from uploader import error_table
-from uploader.auth import credential_source as configuration
+from uploader.auth import credentials as configuration
+from uploader.auth.credential_source import AWS, TokenFile
 from uploader.auth.destinations import (
     AWS_PATHS,
     GOOGLE_TOKEN_URI,
@@ -35,7 +36,6 @@ from uploader.auth.destinations import (
     principal,
 )
 from uploader.auth.oidc import JobToken
-from uploader.auth.token_source import AWS, TokenFile
 from uploader.errors import (
     CredentialsError,
     InputError,
@@ -308,7 +308,7 @@ def _advice(text: str) -> _Advice:
 
 
 def credentials(
-    source: configuration.CredentialSource,
+    source: configuration.ParsedCredentials,
     scopes: Sequence[str],
     subject: str,
     supplier: Any,
@@ -423,7 +423,7 @@ def _without(info: Mapping[str, Any], left_out: str) -> dict[str, Any]:
 
 
 def destinations(
-    source: configuration.CredentialSource,
+    source: configuration.ParsedCredentials,
     inputs: LoginInputs,
     supplier: JobToken | None = None,
 ) -> Destinations:
@@ -583,7 +583,7 @@ def _without_output(reason: str, error: BaseException) -> str:
     return reason
 
 
-def account_of(inputs: LoginInputs, source: configuration.CredentialSource) -> str:
+def account_of(inputs: LoginInputs, source: configuration.ParsedCredentials) -> str:
     """Return who acts, for people."""
     if inputs.impersonate_user:
         return f"{inputs.impersonate_user} through {source.account}"
@@ -603,7 +603,7 @@ class Login:
     def __init__(
         self,
         inputs: LoginInputs,
-        source: configuration.CredentialSource,
+        source: configuration.ParsedCredentials,
         scopes: Sequence[str],
         client: HttpClient,
         policy: RetryPolicy,

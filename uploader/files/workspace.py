@@ -1,4 +1,4 @@
-"""Opens every file that the inputs of a run name, except the credentials (`auth.credential_source`)
+"""Opens every file that the inputs of a run name, except the credentials (`auth.credentials`)
 and what the run writes. A file is checked on its open descriptor and read from that descriptor.
 
 Anybody who may commit to the workspace chooses what its links point at. Therefore the rules apply

@@ -29,10 +29,10 @@ from tests.support.token_server import (
 )
 from tests.support.transfer_harness import FakeTime
 from uploader import inputs
-from uploader.auth import credential_source
+from uploader.auth import credentials
+from uploader.auth.credential_source import AWS
 from uploader.auth.destinations import Destinations, Rules
 from uploader.auth.google import Login, TokenRequest
-from uploader.auth.token_source import AWS
 from uploader.cancellation import Cancellation
 from uploader.errors import CredentialsError, InputError
 from uploader.http.client import HttpClient
@@ -61,7 +61,7 @@ def login(server: TokenServer, info: object, **environ: str) -> Login:
     assert not problems
     policy = RetryPolicy(FakeTime().clock(), Cancellation(), 0, 60.0)
     asked = read.record(LoginInputs)
-    return Login(asked, credential_source.parse(asked), ["scope"], HttpClient(), policy)
+    return Login(asked, credentials.parse(asked), ["scope"], HttpClient(), policy)
 
 
 def token() -> str:
@@ -234,7 +234,7 @@ def test_google_auth_looks_for_no_certificate_by_itself(
     read, _ = inputs.read(
         {"UPLOADER_TARGET": "play", variable: "/run/config.json", **given}, []
     )
-    parsed = credential_source.parse(read.record(LoginInputs)).info
+    parsed = credentials.parse(read.record(LoginInputs)).info
     certificate = parsed["credential_source"]["certificate"]
     wanted = (
         "/run/config.json" if variable else "~/.config/gcloud/certificate_config.json"
