@@ -165,7 +165,22 @@ class Job:
         log = io.StringIO()
         reporter = make_reporter(given.platform, stdout=log, names=given.names)
         run = Run(given, reporter, Cancellation(), time.clock(), HttpClient())
-        return run.to_its_end(problems), log.getvalue()
+        code = run.to_its_end(problems)
+        self.check_for_leaks(log.getvalue().encode())
+        return code, log.getvalue()
+
+    def check_for_leaks(self, log: bytes, arguments: bytes = b"") -> None:
+        """Raise AssertionError if a secret is in the log, in the arguments of the process or in a
+        file that the run has written.
+        """
+        written = secret_watch.files(
+            self._private,
+            self.workspace / "uploader-results.json",
+            self.workspace / "uploader.env",
+        )
+        channels = {"the log": log, "the arguments": arguments, **dict(written)}
+        leaks = secret_watch.leaks(self.emulator, channels, masks=self.kind == "github")
+        assert not leaks, leaks
 
     @property
     def state_folder(self) -> Path:
@@ -242,21 +257,14 @@ class Running:
                 peak = max(peak, self._high_water())
         self.child.stdout.close()
         code = self.child.wait()
-        results = self.job.workspace / "uploader-results.json"
-        written = secret_watch.files(
-            self.job._private, results, self.job.workspace / "uploader.env"
-        )
-        channels = {"the log": log, "the arguments": arguments, **dict(written)}
-        leaks = secret_watch.leaks(
-            self.job.emulator, channels, masks=self.job.kind == "github"
-        )
-        assert not leaks, leaks
+        self.job.check_for_leaks(log, arguments)
         refused = refused_by_google(self.job.emulator.requests)
         assert not refused, f"Google would refuse {refused}"
         sessions = self.job.emulator.state()["sessions"]
         assert not any(one["uneven_chunks"] for one in sessions), (
             "a chunk was no multiple of the granularity"
         )
+        results = self.job.workspace / "uploader-results.json"
         return Ended(
             code=code,
             log=log.decode(),

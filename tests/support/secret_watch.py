@@ -1,8 +1,7 @@
-"""Looks through everything that a run leaves behind for what must never be seen: in every run of
-the whole suite.
+"""Looks through everything that a run leaves behind for secrets, which nobody may see.
 
-`tests.support.job` calls it at the end of each run, so a leak anywhere fails the test in which it
-happened.
+`tests.support.job` and `tests.support.tcp_proxy` call it at the end of each run, so a leak fails
+the test in which it happened.
 """
 
 from __future__ import annotations
