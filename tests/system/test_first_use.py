@@ -121,16 +121,16 @@ def test_a_refusal_says_its_cause_and_what_to_do(
     code: int,
     words: str,
 ) -> None:
-    """In one line."""
+    """In one line, and without the advice for refusals that the program does not know."""
     job.emulator.add_fault(on, "status", **refusal)
     ended = job.fail(code, inputs)
     [told] = [line for line in ended.log.splitlines() if line.startswith("::error")]
     assert words in told
-    assert "Google's message above" not in told
+    assert "Do what Google's message asks for" not in told
 
 
 def test_a_release_by_hand_is_no_advice_against_a_proxy(job: Job) -> None:
-    """It is where Google says nothing."""
+    """That advice is for a refusal of Google's that explains nothing."""
     job.emulator.add_fault("play.edits.insert", "status", status=403, body=PAGE)
     assert "release by hand" not in job.fail(4, PLAY).log
     job.emulator.add_fault("play.edits.commit", "status", status=400, body="")
@@ -140,7 +140,7 @@ def test_a_release_by_hand_is_no_advice_against_a_proxy(job: Job) -> None:
 
 
 def test_a_build_that_is_wrong_is_not_run_again(job: Job) -> None:
-    """The edit is kept, as after every refused commit, and does not help."""
+    """The edit is kept, as after every refused commit, but a new run would be refused again."""
     job.emulator.add_fault(
         "play.edits.commit", "status", **error(403, WRONG_TARGET, "forbidden")
     )
@@ -160,11 +160,11 @@ def test_debug_logging_shows_what_was_refused(job: Job) -> None:
 
 
 def test_a_status_asks_for_no_more_than_to_read(job: Job) -> None:
-    """The account of a status need not release."""
+    """The account needs no permission to release for a status."""
     job.emulator.config.denied = [PACKAGE]
     ended = job.fail(3, {"target": "play-status", "package-name": PACKAGE})
     assert "“View app information (read-only)”" in ended.log
-    assert "release this app to this track" not in ended.log
+    assert "release this app" not in ended.log
 
 
 def test_a_missing_delegation_names_what_to_enter(job: Job) -> None:
@@ -185,9 +185,10 @@ def test_a_mail_warns_of_files_that_gmail_blocks(job: Job) -> None:
 
 @pytest.mark.parametrize("address", ["max@gmail.com", "Max@Outlook.com"])
 def test_people_are_no_groups_of_testers(job: Job, address: str) -> None:
-    """What people are added with is named; a group may be at any other domain."""
+    """The message says where people are added; a group may be at any other domain."""
     ended = job.fail(
         2, {**PLAY, "tracks": "alpha", "testers": f"qa@example.com, {address}"}
     )
     assert f"testers: {address.lower()} is a person's address" in ended.log
+    assert "individual people in the Play Console" in ended.log
     assert not job.emulator.state()["requests"]

@@ -449,11 +449,13 @@ UPLOAD, TRACK, COMMIT, INSERT = (
 def test_a_refusal_of_google_play_has_its_own_cause(
     job: Job, where: str, on: str, message: str, code: int, words: str
 ) -> None:
-    """Google's words stay; what they leave out is said behind them."""
+    """Google's words stay; what they leave out is said behind them, instead of the advice for
+    refusals that the program does not know.
+    """
     error = refused(job, on, refusal(403, message), code, PLAY)
     assert message.rstrip(".") in error
     assert words in error, where
-    assert "Google Play did not accept the request" not in error
+    assert "Do what Google's message asks for" not in error
 
 
 def test_an_empty_track_is_not_a_track_that_is_missing(job: Job) -> None:

@@ -1,5 +1,5 @@
-"""What a run tells of the emulator, and what it tells of a review that people have to ask for; both
-never too much.
+"""What a run says about the emulator, and about a review that people have to ask for; it never
+claims too much.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def test_a_rehearsal_warns_of_a_track_that_only_the_emulator_may_have(job: Job) 
     created = rehearsed(job, {**PLAY, "tracks": "team", "create-tracks": "true"}).log
     assert "one of Google's own tracks" not in created
     assert "created in the Play Console (open testing is `beta`)." in log
-    assert "`internal` is none of" not in log
+    assert "`internal` is not one of" not in log
 
 
 @pytest.mark.parametrize("track", ["wear", "tv/production", "Closed testing - Alpha"])
@@ -135,9 +135,9 @@ def test_a_rehearsal_finds_another_name_for_a_track(job: Job, track: str) -> Non
 @pytest.mark.parametrize(
     "more", [{}, {"dry-run": "true"}, {"changes-not-sent-for-review": "true"}], ids=repr
 )
-def test_a_rehearsal_claims_no_deed_in_play(job: Job, more: dict[str, str]) -> None:
-    """What was committed is so in the emulator, which is said once; nothing is reviewed, or
-    validated by Google.
+def test_a_rehearsal_claims_nothing_of_google(job: Job, more: dict[str, str]) -> None:
+    """The log says once that the edit is committed in the emulator. Nothing is said to be reviewed,
+    or validated by Google.
     """
     ended = rehearsed(job, {**PLAY, **more})
     assert ended.code == 0, ended.log
@@ -271,13 +271,13 @@ def test_a_rehearsed_first_release_can_t_be_staged(job: Job) -> None:
 
 
 def test_a_rehearsal_finds_a_misspelt_track(job: Job) -> None:
-    """It is not made up for the run."""
+    """The emulator does not create it for the run."""
     ended = rehearsed(job, {**CHANGE, "tracks": "prodution", "status": "completed"})
     assert (ended.code, ended.outputs["failure"]) == (4, "track-not-found")
     assert "a track of every name" not in ended.log
 
 
-# Committed is not sent
+# Committed, but not sent for review
 
 
 @pytest.mark.parametrize("asked", ["auto", "true"])
