@@ -23,7 +23,7 @@ CREATE = "play.tracks.create"
 
 @pytest.fixture
 def emulator() -> Iterator[Emulator]:
-    """Has an app with version 41 on production, and no closed track."""
+    """An emulator with an app that has version 41 on production, and no closed track."""
     with Emulator(
         config={
             "any_track": False,
@@ -133,4 +133,6 @@ def test_an_account_that_may_not_create_tracks_is_told_so(job: Job) -> None:
         CREATE, "status", status=403, message="The caller does not have permission"
     )
     ended = job.fail(3, CREATES)
+    assert "The service refused the new track team" in ended.log
+    assert "Under Users and permissions in the Play Console" in ended.log
     assert ended.outputs["bytes-uploaded"] == "0"

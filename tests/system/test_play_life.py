@@ -95,8 +95,8 @@ def annotated(ended: Ended, kind: str) -> list[str]:
 
 
 def test_a_status_needs_the_package_name_alone(job: Job) -> None:
-    """All tracks with their releases, in log, summary and outputs; the plan tells of the edit that
-    it takes.
+    """All tracks with their releases are in log, summary and outputs; the log says that the edit
+    for it closes any other.
     """
     rolling(job, 0.05)
     job.emulator.console.add_release(
@@ -162,7 +162,7 @@ def test_a_status_opens_no_edit_where_it_need_not(
     assert annotated(ended, "warning") == []
 
 
-def test_a_status_without_the_list_of_tracks_is_none(job: Job) -> None:
+def test_a_status_fails_if_the_tracks_can_not_be_listed(job: Job) -> None:
     """What can't be read is not reported as absent."""
     job.emulator.add_fault(
         "play.tracks.list", "status", status=403, message="No tracks for you."
@@ -174,7 +174,7 @@ def test_a_status_without_the_list_of_tracks_is_none(job: Job) -> None:
 
 
 def test_a_status_after_a_failure_leaves_the_kept_edit_alone(job: Job) -> None:
-    """A release that is to be gone on with is not ended by a look at the tracks."""
+    """Opening an edit of its own would close the one in which the release is to be continued."""
     job.emulator.add_fault("play.edits.commit", "status", status=503, times=9)
     job.emulator.add_fault("play.edits.get", "status", status=503, times=9)
     first = job.run({**RELEASE, "max-retries": "0"})
@@ -254,9 +254,7 @@ def test_a_rejection_is_6_with_where_to_look(job: Job, inputs: dict[str, str]) -
 
 
 def test_a_gated_step_has_its_numbers_in_the_summary(job: Job) -> None:
-    """One step, the measurements as chart and table, the decision as an output; the scope is asked
-    for only then.
-    """
+    """One step, the measurements as chart and table, and the decision as an output."""
     rolling(job)
     measure(job, GOOD)
     ended = job.run(GATED)
@@ -383,31 +381,43 @@ def test_a_release_that_the_daily_rollout_took_further_is_done(
     assert ended.outputs["committed"] == "true"
 
 
-HOLDS: dict[str, dict[str, Any]] = {
-    "stale": {"freshness_days": 6},
-    "no freshness": {"freshness_days": None},
-    "thin": {"versions": {"42": {"users": 60, "userPerceivedCrashRate": 0.0}}},
-    "missing": {"missing": ["userPerceivedCrashRate"]},
-    "down": {"down": "unavailable"},
-    "disabled": {"down": "disabled"},
-    "forbidden": {"down": "forbidden"},
-    "by chance": {"versions": {"42": {"users": 400, "userPerceivedCrashRate": 0.0142}}},
+HOLDS: dict[str, tuple[dict[str, Any], str]] = {
+    "stale": ({"freshness_days": 6}, "crash rate is stale: the newest data end before"),
+    "no freshness": ({"freshness_days": None}, "does not say how fresh its data are"),
+    "thin": (
+        {"versions": {"42": {"users": 60, "userPerceivedCrashRate": 0.0}}},
+        "at most 60 users a day had this release, and 100 are needed",
+    ),
+    "missing": (
+        {"missing": ["userPerceivedCrashRate"]},
+        "too few users have this release to measure its user-perceived crash rate",
+    ),
+    "down": ({"down": "unavailable"}, "The service is currently unavailable"),
+    "disabled": ({"down": "disabled"}, "Reporting API is not enabled"),
+    "forbidden": ({"down": "forbidden"}, "the Reporting API refuses the account"),
+    "by chance": (
+        {"versions": {"42": {"users": 400, "userPerceivedCrashRate": 0.0142}}},
+        "above the limit of 1.09 %, but perhaps by chance",
+    ),
 }
 
 
 @pytest.mark.parametrize("name", HOLDS)
 def test_what_is_not_known_holds_the_rollout(job: Job, name: str) -> None:
-    """Nothing is concluded from nothing: exit 0, no step, and a warning that says why."""
+    """The run ends with exit code 0, without a step, and with a warning that says why."""
+    vitals, why = HOLDS[name]
     rolling(job)
     measure(job, GOOD)
-    job.emulator.vitals.script({APP: HOLDS[name]})
+    job.emulator.vitals.script({APP: vitals})
     ended = job.run({**GATED, "max-retries": "0"})
     assert (ended.code, ended.outputs["decision"], edits(job)) == (
         0,
         "held",
         (0, 0, 1),
     ), ended.log
-    assert len(annotated(ended, "warning")) == 1
+    (warning,) = annotated(ended, "warning")
+    assert warning.startswith("4.2 (42) stays at 1 %: ")
+    assert why in warning
 
 
 def test_a_dry_run_decides_and_leaves_everything(job: Job) -> None:

@@ -153,11 +153,11 @@ def test_a_refusal_before_the_first_commit_publishes_nothing(job: Job) -> None:
 
 
 @pytest.mark.parametrize("more", [{}, {"dry-run": "true"}], ids=["release", "dry-run"])
-def test_a_review_that_is_left_to_people_ends_the_train_before_its_first_commit(
+def test_a_review_that_is_left_to_people_ends_the_run_before_its_first_commit(
     job: Job, more: dict[str, str]
 ) -> None:
     """With `changes-not-sent-for-review: false` what the validation announces is final; with `auto`
-    the train goes.
+    all apps are committed.
     """
     job.emulator.add_fault(
         "play.edits.validate", "status", status=400, message=BY_HAND, nth=2
@@ -253,8 +253,8 @@ def test_an_app_whose_review_is_pending_is_not_called_live(
 def test_an_app_whose_release_has_gone_on_does_not_stop_the_others(
     job: Job, change: dict[str, str]
 ) -> None:
-    """The train stopped behind its first app, whose rollout went on meanwhile: the next run commits
-    the rest.
+    """The first run ended after its first commit, and that app's rollout went on meanwhile: the
+    next run commits the rest.
     """
     staged = {**RELEASE, "tracks": "production", "user-fraction": "0.1"}
     for name in APPS:
@@ -382,8 +382,8 @@ def test_a_temporary_failure_keeps_every_edit(job: Job) -> None:
 
 
 def test_after_a_failure_nothing_is_begun(job: Job) -> None:
-    """Neither an edit in place of one that does not serve, nor an upload: what is deleted already
-    stays deleted.
+    """Neither an edit in place of one that can't be used, nor an upload; edits that are deleted
+    already stay deleted.
     """
     job.emulator.add_fault("play.edits.validate", "status", status=503)
     assert job.run({**RELEASE, "max-retries": "0"}).code == 75
@@ -413,17 +413,24 @@ def test_after_a_refused_upload_no_other_is_sent(job: Job) -> None:
     job.emulator.add_fault("play.edits.insert", "status", status=400)
     first = job.run({**RELEASE, "concurrency": "1"})
     assert (first.code, first.outputs["committed"]) == (4, ""), first.log
+    assert uploads(job) == []
 
 
 def test_a_version_code_that_an_apk_has_taken_ends_the_run(job: Job) -> None:
-    """Several apps do not ask for the APKs of each before the upload; its refusal leads to them."""
+    """Several apps do not ask for the APKs of each before the upload; only a refused upload makes
+    the run list those of its app.
+    """
     folder = job.workspace.parent / "older"
     folder.mkdir()
     specimens.make_apk(folder / "app.apk", APPS[1], 43, "0.9")
     older = Job(folder, job.emulator)
     older.succeed({**RELEASE, "package-name": APPS[1], "files": "app.apk"})
+    listed = job.emulator.state()["requests"]["play.apks.list"]
     ended = job.fail(4, RELEASE)
-    assert "version code 43" in ended.log
+    assert f"{APPS[1]}: Google Play already has version code 43 with different" in (
+        ended.log
+    )
+    assert job.emulator.state()["requests"]["play.apks.list"] == listed + 1
     assert commits(job) == [APPS[1]]
     assert live(job) == [APPS[1]]
 
@@ -490,7 +497,7 @@ def test_without_a_journal_the_next_run_commits_the_rest_as_well(job: Job) -> No
     assert commits(job).count("com.example.phone") == 1
 
 
-def test_every_mistake_is_told_at_once(job: Job) -> None:
+def test_all_mistakes_are_reported_together(job: Job) -> None:
     """An app without a file, a file of another app, and inputs that can't serve several; nothing is
     sent.
     """

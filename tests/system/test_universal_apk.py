@@ -247,7 +247,7 @@ def test_of_a_rotated_key_google_play_may_report_either(job: Job) -> None:
 
 @generating(never=True)
 def test_an_apk_that_never_comes_ends_the_run_as_temporary(job: Job) -> None:
-    """It says what to do, and the release is told as what it is."""
+    """The error says what to do, and the summary shows the release as committed."""
     ended = job.fail(75, {**PLAY, "wait-deadline": "0s"})
     assert ended.outputs["failure"] == "universal-apk-not-generated"
     assert ended.outputs["committed"] == "true"
@@ -256,8 +256,8 @@ def test_an_apk_that_never_comes_ends_the_run_as_temporary(job: Job) -> None:
 
 
 @generating(looks=2)
-def test_it_is_waited_for(job: Job) -> None:
-    """A run that is interrupted while it waits ends at once, with the release told."""
+def test_an_apk_that_comes_later_is_waited_for(job: Job) -> None:
+    """A signal ends the wait, with the release in the outputs; the next run fetches the APK."""
     running = job.start(PLAY).when(
         lambda state: state["requests"].get("play.generatedapks.list", 0) == 1
     )
@@ -265,6 +265,9 @@ def test_it_is_waited_for(job: Job) -> None:
     assert ended.code == 143, ended.log
     assert ended.outputs["committed"] == "true"
     assert left(job) == ["app.aab"]
+    again = job.succeed(PLAY)
+    assert again.outputs["universal-apk"] == "dist/app.apk"
+    assert requests(job, "play.generatedapks.list") == 3
 
 
 # Several artifacts, and what can be seen to be wrong before anything is sent
