@@ -131,9 +131,9 @@ A_REQUESTS: list[tuple[str, Move, Media, Request]] = [
         A_MEDIA,
         put(("Content-Range", "bytes */2000000")),
     ),
-    ("the question", QueryOffset(), A_MEDIA, put(("Content-Range", "bytes */2000000"))),
+    ("the query", QueryOffset(), A_MEDIA, put(("Content-Range", "bytes */2000000"))),
     (
-        "the question about a stream",
+        "the query about a stream",
         QueryOffset(),
         STREAM,
         put(("Content-Range", "bytes */*")),
@@ -213,7 +213,7 @@ A_EVENTS: list[Row] = [
         Stored(43),
     ),
     ("308 without a range to a chunk", CHUNK, said(308), OffsetUnknown),
-    ("308 without a range to a question", QueryOffset(), said(308), Stored(0)),
+    ("308 without a range to a query", QueryOffset(), said(308), Stored(0)),
     (
         "308 with a Location",
         CHUNK,
@@ -350,7 +350,7 @@ B_REQUESTS: list[tuple[str, Move, Media, Request]] = [
         command("finalize", 2_000_000),
     ),
     ("an empty file", Send(Span(0, 0), True), B_MEDIA, command("finalize", 0)),
-    ("the question", QueryOffset(), B_MEDIA, command("query")),
+    ("the query", QueryOffset(), B_MEDIA, command("query")),
     ("cancel", Cancel(), B_MEDIA, command("cancel")),
 ]
 

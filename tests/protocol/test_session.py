@@ -173,7 +173,7 @@ def test_an_unconfirmed_upload_that_nobody_can_ask_for_is_in_doubt(
 @pytest.mark.parametrize(
     "event", [DOUBT, TokenRejected(Response(401))], ids=["doubt", "token"]
 )
-def test_a_question_without_an_answer_changes_nothing_of_the_doubt(
+def test_a_query_without_an_answer_changes_nothing_of_the_doubt(
     event: Event,
 ) -> None:
     """However often it is asked in vain, what became of the last byte's request is what is told."""

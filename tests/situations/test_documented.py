@@ -44,7 +44,7 @@ def test_one_request_is_stored_identical(protocol: str, size: int) -> None:
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_the_token_goes_with_every_request_of_a_session(dialect: Dialect) -> None:
-    """Start, bytes, question: each bears the token, as from Google's own clients."""
+    """Start, bytes, query: each bears the token, as from Google's own clients."""
     with scripted(
         started(dialect), says(503), stored(dialect, 5), finished(dialect)
     ) as server:

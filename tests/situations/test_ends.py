@@ -71,7 +71,7 @@ def test_an_undisturbed_upload_is_stored_once_and_identical(
 def test_the_file_is_never_uploaded_a_second_time(
     dialect: Dialect, trouble: dict[str, object], chunk: int | None
 ) -> None:
-    """All bytes were stored and the answer is lost: the question brings the resource, one object
+    """All bytes were stored and the answer is lost: the query brings the resource, one object
     was made.
     """
     with emulated({"on": STEPS[dialect]["final"], **trouble}, chunk=chunk) as bench:
@@ -115,7 +115,7 @@ def test_a_session_lost_four_times_is_temporary(dialect: Dialect) -> None:
 
 @BOTH
 def test_a_session_found_lost_by_asking_is_begun_again(dialect: Dialect) -> None:
-    """The question itself is answered 404."""
+    """The query itself is answered 404."""
     step = STEPS[dialect]
     with emulated(
         fault(step["put"], "reset", after=GRANULE), fault(step["query"], "session-lost")
@@ -256,7 +256,7 @@ def test_final_at_the_start_is_a_refusal() -> None:
 def test_a_wrong_digest_is_found_when_completion_was_learnt_by_asking(
     dialect: Dialect,
 ) -> None:
-    """The resource that the question brings is checked like any other."""
+    """The resource that the query brings is checked like any other."""
     step = STEPS[dialect]
     with emulated(
         fault(step["final"], "answer-lost"), fault(step["query"], "wrong-digest")
@@ -267,7 +267,7 @@ def test_a_wrong_digest_is_found_when_completion_was_learnt_by_asking(
 
 
 @BOTH
-def test_an_empty_answer_is_followed_by_the_question(dialect: Dialect) -> None:
+def test_an_empty_answer_is_followed_by_the_query(dialect: Dialect) -> None:
     """The resource was lost on the way: asking returns it, and the upload is complete with it."""
     with emulated(fault(STEPS[dialect]["final"], "empty-body")) as bench:
         result = bench.send(job(DATA, dialect))
@@ -434,7 +434,7 @@ def test_a_size_that_the_service_states_is_checked(
 
 @BOTH
 def test_a_failing_cancel_does_not_hide_the_cause(dialect: Dialect) -> None:
-    """What ended the upload is the story, whatever happens to the good manners afterwards."""
+    """What ended the upload is reported, whatever becomes of the cancellation afterwards."""
     step = STEPS[dialect]
     with emulated(
         fault(step["put"], "range-beyond"),

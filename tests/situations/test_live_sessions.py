@@ -35,7 +35,7 @@ AT_ONCE_AND_FOUR_WAITS = [2.0, 4.0, 8.0, 16.0]
 @pytest.mark.parametrize("status", [400, 404, 409, 412, 416])
 @pytest.mark.parametrize("on", ["goog.upload", "goog.finalize"])
 @pytest.mark.parametrize("after", [0, "end"])
-def test_a_refused_request_of_a_live_session_is_followed_by_the_question(
+def test_a_refused_request_of_a_live_session_is_followed_by_the_query(
     status: int, on: str, after: object
 ) -> None:
     """The offset is asked at once, without a wait, and the upload goes on in the same session."""
@@ -56,8 +56,8 @@ def test_a_refused_request_of_a_live_session_is_followed_by_the_question(
         ) == (1, 1, 1)
 
 
-def test_a_refused_question_of_a_live_session_is_asked_again() -> None:
-    """The connection breaks, the question is answered 409: waits of the schedule, and the rest of
+def test_a_refused_query_of_a_live_session_is_asked_again() -> None:
+    """The connection breaks, the query is answered 409: waits of the schedule, and the rest of
     the file.
     """
     refused = fault("goog.query", "status", status=409, headers=LIVES, times=2)
@@ -97,7 +97,7 @@ def test_a_live_session_that_takes_nothing_ends_with_the_services_own_words(
 
 
 def test_a_server_that_answers_everything_so_is_left() -> None:
-    """Chunks and questions alike, for ever: as many requests as retries; what may be finished is
+    """Chunks and queries alike, for ever: as many requests as retries; what may be finished is
     not cancelled.
     """
     with scripted(started(B), *[CONFLICT] * 99) as server:
@@ -122,7 +122,7 @@ def test_trouble_that_comes_last_is_temporary() -> None:
 
 
 def test_a_live_session_may_not_go_back_twice() -> None:
-    """What a 409 says of the offset is not taken; what the question says may go back once."""
+    """What a 409 says of the offset is not taken; what the query says may go back once."""
     size = 4 * GRANULE
     backwards = says(409, WORDS, ACTIVE, f"{RECEIVED}: 3")
     script = [started(B), stored(B, GRANULE), stored(B, 2 * GRANULE)]
@@ -143,7 +143,7 @@ def test_a_live_session_may_not_go_back_twice() -> None:
 
 
 def test_active_alone_means_that_the_chunk_arrived() -> None:
-    """No chunk is followed by a question; the last one is answered `final`."""
+    """No chunk is followed by a query; the last one is answered `final`."""
     with emulated(
         fault("goog.upload", "drop-header", name=RECEIVED, times=99), chunk=GRANULE
     ) as bench:
@@ -157,7 +157,7 @@ def test_active_alone_means_that_the_chunk_arrived() -> None:
 
 
 def test_active_alone_that_was_not_true_is_found_by_the_next_chunk() -> None:
-    """A part of a chunk was stored: the next one is refused, the question tells, and every byte
+    """A part of a chunk was stored: the next one is refused, the query shows it, and every byte
     gets its place.
     """
     data = data_of(2 * GRANULE)
@@ -184,7 +184,7 @@ def test_active_alone_that_was_not_true_is_found_by_the_next_chunk() -> None:
     ]
 
 
-def test_active_alone_to_the_last_bytes_is_followed_by_the_question() -> None:
+def test_active_alone_to_the_last_bytes_is_followed_by_the_query() -> None:
     """The upload was to be finished: whether it is, only the server knows."""
     with scripted(
         started(B), says(200, b"", ACTIVE), stored(B, 100), finished(B)
@@ -237,7 +237,7 @@ def test_a_start_that_the_upload_service_refuses_is_refused(status: str) -> None
         assert (bench.naps, bench.count("upload")) == ([], 1)
 
 
-def test_a_question_whose_answer_has_the_size_alone_goes_on_from_there() -> None:
+def test_a_query_whose_answer_has_the_size_alone_goes_on_from_there() -> None:
     """A query's status is missing: nothing has ended, and all that remains goes out in one
     request.
     """

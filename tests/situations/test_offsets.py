@@ -32,10 +32,10 @@ RECEIVED = "X-Goog-Upload-Size-Received"
 
 @BOTH
 @pytest.mark.parametrize("kept", [0, 43, GRANULE, 3 * GRANULE + 1])
-def test_a_connection_that_breaks_is_followed_by_the_question(
+def test_a_connection_that_breaks_is_followed_by_the_query(
     dialect: Dialect, kept: int
 ) -> None:
-    """One wait, one question, and the rest from exactly where the server stands."""
+    """One wait, one query, and the rest from exactly where the server stands."""
     with emulated(
         fault(STEPS[dialect]["put"], "reset", after=4 * GRANULE, stored=kept)
     ) as bench:
@@ -51,7 +51,7 @@ def test_a_connection_that_breaks_is_followed_by_the_question(
 @BOTH
 @pytest.mark.parametrize("nth", [1, 2, 3])
 def test_a_chunk_that_breaks_is_not_resent_blindly(dialect: Dialect, nth: int) -> None:
-    """The chunk was stored and its answer lost: the next request is the question, not the chunk
+    """The chunk was stored and its answer lost: the next request is the query, not the chunk
     again.
     """
     with emulated(
@@ -110,8 +110,8 @@ def test_a_refusal_in_the_middle_of_a_body_is_the_end(dialect: Dialect) -> None:
 
 
 @BOTH
-def test_a_lost_error_is_revealed_by_the_question(dialect: Dialect) -> None:
-    """The connection broke under the answer: the question hears the cause, and the run ends with
+def test_a_lost_error_is_revealed_by_the_query(dialect: Dialect) -> None:
+    """The connection broke under the answer: the query shows the cause, and the run ends with
     it.
     """
     refused = fault(STEPS[dialect]["query"], "status", status=403, message="Suspended.")
@@ -124,7 +124,7 @@ def test_a_lost_error_is_revealed_by_the_question(dialect: Dialect) -> None:
 
 
 def test_308_without_a_range_to_a_chunk_asks() -> None:
-    """The chunk was stored; the silence about it costs a question and no bytes."""
+    """The chunk was stored; the silence about it costs a query and no bytes."""
     with emulated(fault("resumable.put", "no-range", nth=2), chunk=GRANULE) as bench:
         result = bench.send(job(DATA))
         assert (result.error, bench.stored(), bench.fired()) == (
@@ -139,7 +139,7 @@ def test_308_without_a_range_to_a_chunk_asks() -> None:
         )
 
 
-def test_308_without_a_range_to_the_question_means_nothing_is_stored() -> None:
+def test_308_without_a_range_to_the_query_means_nothing_is_stored() -> None:
     """The upload begins at byte 0 again, in the same session."""
     with emulated(fault("resumable.put", "reset", after=GRANULE, stored=0)) as bench:
         result = bench.send(job(DATA))
@@ -343,8 +343,8 @@ def test_a_proxys_page_is_a_broken_connection(dialect: Dialect, status: int) -> 
         assert (bench.fired(), result.bytes_resent) == (["html"], 0)
 
 
-def test_a_chunk_answered_without_a_status_is_followed_by_the_question() -> None:
-    """A page with 200 in place of the service's answer does not move the upload; the question
+def test_a_chunk_answered_without_a_status_is_followed_by_the_query() -> None:
+    """A page with 200 in place of the service's answer does not move the upload; the query
     does.
     """
     with emulated(

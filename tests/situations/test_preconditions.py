@@ -269,7 +269,7 @@ def test_a_session_that_was_forgotten_after_its_work_is_looked_up(
 
 @pytest.mark.parametrize("step", ["resumable.query", "resumable.start"])
 def test_412_after_a_lost_last_answer_is_looked_up_wherever_it_comes(step: str) -> None:
-    """As the answer to the question, or to the start of the next session."""
+    """As the answer to the query, or to the start of the next session."""
     lost = [
         fault("resumable.final", "answer-lost"),
         fault(step, "status", status=412, message="pre-conditions"),

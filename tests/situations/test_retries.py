@@ -29,7 +29,7 @@ DATA = data_of(4 * GRANULE + 5)
 
 
 def test_an_expired_token_is_renewed_and_the_offset_asked(dialect: Dialect) -> None:
-    """401 to the second chunk: a fresh token, a question, and the rest, without a wait."""
+    """401 to the second chunk: a fresh token, a query, and the rest, without a wait."""
     with emulated(
         fault(STEPS[dialect]["put"], "token-expired", nth=2), chunk=GRANULE
     ) as bench:
@@ -149,8 +149,8 @@ def test_a_quota_of_the_day_is_not_waited_for(dialect: Dialect, status: int) -> 
 
 
 @pytest.mark.parametrize("status", [408, 429, 503])
-def test_without_a_wish_the_schedule_is_waited(dialect: Dialect, status: int) -> None:
-    """408, 429 and 503 without Retry-After: the first wait of the schedule, then the question."""
+def test_without_retry_after_the_schedule_holds(dialect: Dialect, status: int) -> None:
+    """408, 429 and 503 without Retry-After: the first wait of the schedule, then the query."""
     with emulated(
         fault(STEPS[dialect]["put"], "status", status=status, after="end", nth=2),
         chunk=GRANULE,
@@ -174,7 +174,7 @@ def test_without_a_wish_the_schedule_is_waited(dialect: Dialect, status: int) ->
         ("1.5", 1.0),
     ],
 )
-def test_the_servers_wish_is_waited(
+def test_retry_after_is_waited_for(
     dialect: Dialect, status: int, wish: str, waited: float
 ) -> None:
     """Seconds or a date, five minutes at most; nonsense leaves the schedule as it is."""
@@ -186,7 +186,7 @@ def test_the_servers_wish_is_waited(
         assert (result.error, bench.stored(), bench.naps) == ("", [DATA], [waited])
 
 
-def test_the_servers_wish_counts_as_a_retry(dialect: Dialect) -> None:
+def test_retry_after_counts_as_a_retry(dialect: Dialect) -> None:
     """A server that says `Retry-After: 0` for ever is given up as soon as any other."""
     with emulated(
         fault(STEPS[dialect]["start"], "status", status=503, retry_after=0, times=99)
@@ -290,7 +290,7 @@ def test_a_slow_finalise_is_waited_for(dialect: Dialect) -> None:
 
 
 def test_after_the_finalise_timeout_the_offset_is_asked(dialect: Dialect) -> None:
-    """The answer takes too long: the question hears that the upload is complete, and no byte goes
+    """The answer takes too long: the query shows that the upload is complete, and no byte goes
     twice.
     """
     with emulated(

@@ -207,8 +207,8 @@ WHERE = pytest.mark.parametrize(
 
 @pytest.mark.slow
 def test_any_odd_answer_is_asked_again(stage: Stage) -> None:
-    """To every fourth request, the kinds in turn, in Google's place and of Google's answer: what is
-    quick enough to be looked at each time.
+    """Every fourth request gets one, of the kinds in turn, in Google's place or made of Google's
+    answer: few enough for `make test`.
     """
     answers = itertools.cycle(
         [(kind, in_place) for kind in IN_PLACE for in_place in (True, False)]
@@ -247,8 +247,8 @@ def test_odd_answers_from_a_request_on_end_the_run(
 ) -> None:
     """Whatever is asked after it, nobody hears Google Play any more: 75, and the next run finishes.
 
-    But for the commit, which comes last: where Google's own refusals get through, they say that it
-    happened.
+    The commit, which comes last, is the exception: where Google's own refusals get through, they
+    say that it happened.
     """
     last = stage.requests["any"]
     for number in range(1, last + 1):
@@ -265,7 +265,7 @@ def test_odd_answers_from_a_request_on_end_the_run(
 @pytest.mark.slow
 @WHERE
 @pytest.mark.parametrize("kind", IN_PLACE)
-def test_odd_answers_to_one_question_change_nothing_else(
+def test_odd_answers_to_one_kind_of_request_change_nothing_else(
     stage: Stage, kind: str, in_place: bool
 ) -> None:
     """Every request of a kind is answered so, to the end, while all others go through."""

@@ -61,7 +61,7 @@ CHECKS = "checks.media.upload"
 
 
 def given(job: Job, method: str, *names: str) -> dict[str, str]:
-    """The inputs for some files, which are made."""
+    """Make files, and return the inputs of a run that sends them."""
     for name in names or ("file.bin",):
         (job.workspace / name).write_bytes(name.encode() * 1000)
     inputs = {"target": method, "files": ",".join(names or ("file.bin",))}
@@ -151,7 +151,7 @@ def test_a_signal_during_the_wait_keeps_what_was_sent(job: Job) -> None:
     assert uploads(job) == 1
 
 
-def test_a_wait_that_takes_too_long_passes(job: Job) -> None:
+def test_a_wait_that_takes_too_long_is_a_temporary_failure(job: Job) -> None:
     """75 after `wait-deadline`, in steps that grow; the next run sends nothing again."""
     processing(job, looks=9)
     inputs = given(job, CHECKS)
@@ -206,18 +206,16 @@ def test_one_file_of_several_that_fails(job: Job) -> None:
 
 FAULTS: dict[str, Callable[[str], Answers]] = {
     "the upload's answer lost": lambda _: [{"on": "upload", "do": "answer-lost"}],
-    "the question's answer lost": lambda get: [{"on": get, "do": "answer-lost"}],
-    "the question answered 503": lambda get: [
-        {"on": get, "do": "status", "status": 503}
-    ],
-    "the question answered with a page": lambda get: [{"on": get, "do": "html"}],
+    "the query's answer lost": lambda get: [{"on": get, "do": "answer-lost"}],
+    "the query answered 503": lambda get: [{"on": get, "do": "status", "status": 503}],
+    "the query answered with a page": lambda get: [{"on": get, "do": "html"}],
     "the token expired": lambda get: [{"on": get, "do": "token-expired"}],
 }
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_lost_answers_do_no_harm(job: Job, fault: str) -> None:
-    """A question is asked again; so is a resumable session."""
+    """A query is sent again; so is the request of a resumable session."""
     method = f"{REGISTRY}.genericArtifacts.upload"
     job.emulator.faults.add(
         [
@@ -244,7 +242,7 @@ def test_the_lost_answer_to_a_single_request_is_told(job: Job) -> None:
 def test_a_service_that_stays_away_is_asked_until_the_deadline(
     job: Job, seconds: int
 ) -> None:
-    """No question is asked for longer than is left of `wait-deadline`: 75, and the next run goes on
+    """No query goes on for longer than is left of `wait-deadline`: 75, and the next run goes on
     where this one stopped.
     """
     inputs = given(job, CHECKS)
@@ -262,7 +260,7 @@ def test_a_service_that_stays_away_is_asked_until_the_deadline(
 
 
 def test_a_service_that_comes_back_within_the_deadline_is_waited_for(job: Job) -> None:
-    """All attempts of one question are spent, and the next question is answered."""
+    """All attempts of one query are spent, and the next query is answered."""
     for _ in range(6):
         job.emulator.add_fault(GETS[CHECKS], "status", status=503)
     code, log = job.run_here(given(job, CHECKS), FakeTime())
@@ -290,8 +288,9 @@ def test_a_service_that_comes_back_within_the_deadline_is_waited_for(job: Job) -
     ],
     ids=lambda value: str(value)[:40],
 )
-def test_odd_operations(job: Job, answer: dict[str, Any], code: int, what: str) -> None:
-    """Whatever is answered ends with a sentence."""
+def test_an_odd_operation_ends_the_run_with_a_sentence(
+    job: Job, answer: dict[str, Any], code: int, what: str
+) -> None:
     job.emulator.add_fault("upload", "replace-body", body=json.dumps(answer))
     ended = job.run(given(job, CHECKS))
     assert ended.code == code, ended.log
@@ -343,7 +342,9 @@ def test_a_file_whose_operation_has_no_name_is_sent_again_by_the_next_run(
     ],
     ids=lambda value: str(value)[:40],
 )
-def test_odd_states(job: Job, method: str, answer: dict[str, Any], what: str) -> None:
+def test_an_odd_state_is_no_success(
+    job: Job, method: str, answer: dict[str, Any], what: str
+) -> None:
     """A state that is not described is no success, and a failure needs no id."""
     job.emulator.add_fault("resumable.final", "replace-body", body=json.dumps(answer))
     job.emulator.add_fault("simple", "replace-body", body=json.dumps(answer))

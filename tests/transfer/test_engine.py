@@ -50,7 +50,7 @@ def test_the_waits_for_a_conflict_are_in_the_result(max_retries: int) -> None:
 
 
 def test_a_session_that_is_begun_ahead_is_used_by_the_upload() -> None:
-    """One start, and no question for the offset; the bytes come with the upload."""
+    """One start, and no query for the offset; the bytes come with the upload."""
     with emulated() as bench:
         job = upload_of(in_memory(b"x" * 1000))
 
