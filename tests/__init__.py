@@ -1,1 +1,1 @@
-"""The tests, read as a specification: each has its sentence, and none sleeps for real."""
+"""The tests, to be read as a specification: their names say what the program does."""

@@ -23,11 +23,11 @@ settings.load_profile("suite")
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection() -> None:
-    """What is collected stays to the end: nothing of it is worth the collector's time."""
+    """Switch the garbage collector off while tests are collected: they all stay to the end."""
     gc.disable()
 
 
 def pytest_collection_finish() -> None:
-    """Leaves thousands of tests out of every later collection, and goes on as usual."""
+    """Exempt the collected tests from garbage collection, and switch it on again."""
     gc.freeze()
     gc.enable()

@@ -1,5 +1,5 @@
-"""No file keeps a parser busy: each takes the worst files that can be made for it in less than a
-second.
+"""No file keeps a parser busy: each takes the worst files that can be made for it in less than
+three seconds.
 """
 
 from __future__ import annotations

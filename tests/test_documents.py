@@ -158,7 +158,9 @@ ENDS = (
 def test_the_lines_that_rehearse_do_as_they_say(
     tmp_path: Path, line: str, said: str
 ) -> None:
-    """A promotion and three steps of a rollout, each in an emulator of its own."""
+    """A promotion, a wider share, a halt and a step of `play-rollout`, each in an emulator of its
+    own.
+    """
     folder = str(Path(sys.executable).parent)
     environ = {"PATH": f"{folder}:{os.environ['PATH']}", "HOME": str(tmp_path)}
     words = ["bash", "-c", line]

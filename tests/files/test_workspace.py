@@ -209,9 +209,7 @@ def pipe(folder: Path) -> Artifact:
 
 
 def test_a_pipe_without_a_writer_has_a_limit(tmp_path: Path) -> None:
-    """Nobody opens it: after `stall-timeout` the run ends and says who is missing, where it once
-    hung for ever.
-    """
+    """After `stall-timeout` the run ends, and says that no process opened it for writing."""
     with pytest.raises(
         IntegrityError, match="no process opened it for writing within 0 s"
     ):

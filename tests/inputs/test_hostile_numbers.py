@@ -57,7 +57,7 @@ TARGETS = dict.fromkeys(
 def test_a_number_that_nobody_means_is_a_mistake(
     tmp_path: Path, name: str, value: str
 ) -> None:
-    """The problem is that of the input, and comes within milliseconds."""
+    """The problem is that of the input, and is found in less than a second."""
     target = TARGETS.get(name, "play-rollout" if name == "rollout-steps" else "play")
     environ = {
         "UPLOADER_TARGET": target,

@@ -288,7 +288,7 @@ def test_an_env_file_that_cannot_be_read_is_a_problem(
     ],
 )
 def test_a_documented_form_is_understood(name: str, text: str, value: object) -> None:
-    """Every form that the README shows has one meaning."""
+    """Every documented form has one meaning."""
     assert value_of(name, text) == value
 
 

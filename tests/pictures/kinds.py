@@ -1,5 +1,5 @@
-"""Eleven kinds of runs whose job summaries are looked at: what is live before, what the workspace
-holds, and what is asked for. Each is a real run against the emulator, as a job on GitHub.
+"""Kinds of runs whose job summaries and logs are looked at: what is live before, what the workspace
+holds, and what is asked for. Each is a real run against the emulator, as a job on GitHub or GitLab.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Two hundred and more answers that no server should give, each with a name: written by rule, the
-same in every run.
+"""More than three hundred answers that no server should give, each with a name: written by rule,
+the same in every run.
 """
 
 from __future__ import annotations

@@ -64,12 +64,12 @@ def edits(job: Job) -> tuple[int, int, int]:
 
 
 def warnings(ended: Ended) -> list[str]:
-    """The annotations that deserve attention."""
+    """The texts of the annotations that warn."""
     return [one.data for one in workflow_commands(ended.log) if one.name == "warning"]
 
 
 def live(job: Job) -> Any:
-    """What users have."""
+    """Everything on Google Play that a run could change, edits aside."""
     state = job.emulator.state()
     return state["apps"], state["tracks"], state["dataSafety"], state["objects"]
 
@@ -143,10 +143,10 @@ def test_a_standard_track_needs_no_row_and_no_rates_without_a_limit(job: Job) ->
         ("friend", "misspelling of friends"),
     ],
 )
-def test_a_misspelt_track_is_told_as_a_release_tells_it(
+def test_a_misspelt_track_is_recognised_as_in_a_release(
     job: Job, track: str, advice: str
 ) -> None:
-    """No track of that name is to be created."""
+    """The advice is to correct the name, not to create a track."""
     ended = job.fail(3, {"target": "check", "package-name": APP, "tracks": track})
     assert advice in ended.log
     assert "let the release do so" not in ended.log
@@ -402,7 +402,7 @@ def test_a_rehearsal_claims_nothing_of_the_login(job: Job) -> None:
     assert "### Setup, in the emulator" in ended.summary
 
 
-def test_the_state_of_the_check_is_told_in_one_line(job: Job) -> None:
+def test_the_last_line_counts_the_rows_by_their_results(job: Job) -> None:
     ended = job.succeed(CHECK)
     assert (
         ended.last_line == f"{APP}: 8 ok, nothing missing; 4 rows could not be checked."

@@ -52,7 +52,7 @@ class Mixed:
 
 @pytest.fixture
 def foreign(tmp_path: Path) -> dict[str, str]:
-    """Everything that GitHub's runner would set, as a job of another system may be made to set
+    """Everything that GitHub's runner would set, as somebody may make a job of another system set
     it.
     """
     for name in ("output", "summary"):
@@ -105,8 +105,8 @@ def with_bundle(folder: Path, emulator: Emulator, kind: str) -> Job:
 
 
 def test_a_release_under_another_system_tells_github_nothing(mixed: Mixed) -> None:
-    """The log holds no command and no key; none of GitHub's files and folders is touched, nor its
-    tag believed.
+    """The log holds no command and no key; none of GitHub's files and folders is touched, and its
+    tag does not name the release.
     """
     google = mixed.job.emulator
     ended = mixed.job.succeed(RELEASE, **mixed.variables)
@@ -122,8 +122,8 @@ def test_a_release_under_another_system_tells_github_nothing(mixed: Mixed) -> No
 
 
 def test_one_warning_names_both_systems_and_what_it_means(mixed: Mixed) -> None:
-    """By the variables, so that whoever has set one of them finds the place; after a mistake in the
-    inputs as well.
+    """It names the variables, so that whoever has set one of them finds the place. A mistake in the
+    inputs does not suppress it.
     """
     ended = mixed.job.fail(2, {**RELEASE, "status": "done"}, **mixed.variables)
     assert ended.log.count("The variables of several CI systems are set: ") == 1
@@ -138,7 +138,7 @@ def test_one_warning_names_both_systems_and_what_it_means(mixed: Mixed) -> None:
     assert mixed.untouched()
 
 
-def test_no_token_is_asked_for_where_a_job_was_made_to_name_it(mixed: Mixed) -> None:
+def test_no_token_is_requested_from_github_in_another_system(mixed: Mixed) -> None:
     """A keyless login in another system's job takes that system's token, or none."""
     google = mixed.job.emulator
     login = {
@@ -226,9 +226,7 @@ def test_what_a_run_leaves_has_its_own_modes(job: Job, inherited: int) -> None:
 
 
 def test_the_keys_of_connections_are_written_nowhere(tmp_path: Path) -> None:
-    """SSLKEYLOGFILE is an environment's way to read the traffic along; it ends where the program
-    begins.
-    """
+    """SSLKEYLOGFILE, by which others could read the traffic, has no effect in the program."""
     code = (
         "import os, signal, sys, uploader.cli as cli\ndef run(environ, *more):\n    "
         "from urllib3.util.ssl_ import create_urllib3_context\n    import ssl\n    "

@@ -61,8 +61,8 @@ def refused(job: Job, inputs: dict[str, str], *words: str) -> Ended:
 
 
 def test_a_second_run_of_the_same_release_commits_nothing(job: Job) -> None:
-    """A folder that is kept knows which mapping and symbols went with the versions, which Google
-    Play does not list.
+    """A state folder that is kept records which mapping and symbols went with the versions, since
+    Google Play does not list them.
     """
     release = {
         **PLAY,
@@ -175,8 +175,8 @@ def test_what_is_not_named_for_one_artifact_is_a_mistake(job: Job, name: str) ->
 
 
 def test_jobs_that_share_the_files_share_no_mapping(job: Job) -> None:
-    """Each sees one artifact alone: one path would be for several in silence, and lines are for all
-    jobs together.
+    """Each job sees only its own artifact, so one path would silently be used for several. Lines
+    that name version codes are the same for all jobs.
     """
     shard = {"shard": "1/2", "commit": "false", "tracks": "none"}
     refused(
@@ -191,7 +191,9 @@ def test_jobs_that_share_the_files_share_no_mapping(job: Job) -> None:
 
 
 def test_a_bundle_that_carries_its_own_needs_none(job: Job) -> None:
-    """The plan says what is in it, and a pattern is then filled for the other one alone."""
+    """The plan says what is in it, and a path with a placeholder is used for the other bundle
+    alone.
+    """
     add_entries(
         job.workspace / PHONE, {OWN_MAPPING: b"a.B -> c:\n", OWN_SYMBOLS: b"\x7fELF"}
     )
@@ -258,7 +260,7 @@ def test_nothing_of_packed_symbols_stays_after_a_signal(
 
 
 def test_packed_symbols_arrive_from_a_file_without_a_name(job: Job) -> None:
-    """Whole, and under the name that tells what they are."""
+    """They are whole, and the log calls them native-debug-symbols.zip."""
     ended = job.succeed({**PLAY, "files": PHONE, "debug-symbols": "phone/symbols"})
     assert "native-debug-symbols.zip" in ended.log
     assert packed_left(job) == []

@@ -113,7 +113,7 @@ INSTEAD = {
 def test_the_message_says_what_to_write_instead(
     job: Job, others: list[str], pattern: str, accepted: str
 ) -> None:
-    """What takes the rest of the files and leaves the key."""
+    """A pattern that takes the rest of the files and leaves the key out."""
     (job.workspace / "app.aab").unlink()
     for name in others:
         (job.workspace / name).parent.mkdir(exist_ok=True)
@@ -130,7 +130,7 @@ def test_a_key_alone_has_nothing_instead(job: Job) -> None:
 
 
 def test_a_key_that_is_named_itself_needs_to_be_allowed(job: Job) -> None:
-    """The input that allows it is named, and then the file goes."""
+    """The message names the input that allows it; with that input the file is sent."""
     inputs = {**STORAGE, "files": "build/app.zip"}
     refused(
         job,

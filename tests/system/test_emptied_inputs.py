@@ -41,8 +41,8 @@ MAIL = {
 HALTED = release(42, status="halted", userFraction=0.05, name="4.2")
 LIVE = release(41, name="4.1")
 
-# What each of these inputs stands beside; with the empty text taken for "left out" the run would do
-# or publish more.
+# For each of these inputs, the others that it is given with. If its empty text were taken for "left
+# out", the run would do or publish more.
 EMPTIED: Mapping[str, tuple[Mapping[str, str], str]] = {
     "files": ({**NO_FILES, "status": "completed"}, "files"),
     "files-of-a-mail": (MAIL, "files"),
@@ -89,8 +89,8 @@ TEXTS = {
 
 @pytest.fixture
 def emulator() -> Iterator[Emulator]:
-    """Has an app with a halted release, one that everybody has, and one that waits to be
-    promoted.
+    """An emulator with an app that has a halted release, one that everybody has, and one that
+    waits to be promoted.
     """
     tracks = {"production": [HALTED, LIVE], "internal": [release(43, name="4.3")]}
     with Emulator(config={"apps": {PACKAGE: {"tracks": tracks}}}) as emulator:
@@ -181,7 +181,7 @@ NEARLY = {
 def test_a_misspelt_variable_is_a_mistake_even_if_it_is_empty(
     job: Job, variables: str
 ) -> None:
-    """The right one would be refused: what is misspelt must not have the full effect instead."""
+    """The right name would be refused, so a misspelt one must not let the run go on."""
     ended = job.fail(2, RELEASE, **NEARLY[variables])
     assert not job.emulator.state()["requests"]
     assert ended.outputs["failure"] == "invalid-input"
@@ -288,7 +288,7 @@ def test_a_run_of_another_target_may_have_it_empty(job: Job) -> None:
 
 
 def test_an_unknown_target_is_told_together_with_what_is_empty(job: Job) -> None:
-    """All mistakes of a run are told at once."""
+    """All mistakes of a run are reported together."""
     log = refused(
         job, {**RELEASE, "target": "plai", "user-fraction": ""}, "user-fraction"
     )
@@ -296,7 +296,9 @@ def test_an_unknown_target_is_told_together_with_what_is_empty(job: Job) -> None
 
 
 def test_what_is_wrong_with_a_key_is_told_beside_an_empty_endpoint(job: Job) -> None:
-    """All but its address on this machine, which was right for the endpoint that was meant."""
+    """Except that its `token_uri` is on this machine: it was right for the endpoint that was
+    meant.
+    """
     cut = {
         **job.emulator.key,
         "private_key": str(job.emulator.key["private_key"])[:400],
@@ -393,7 +395,7 @@ def test_a_hundred_percent_without_files_changes_nothing(
 
 
 def test_an_empty_input_goes_before_a_variable_and_both_are_named(job: Job) -> None:
-    """The one that was meant is not known."""
+    """The program can't know which of the two was meant."""
     log = refused(
         job,
         {**RELEASE, "user-fraction": ""},
@@ -442,7 +444,7 @@ def test_an_empty_option_is_a_mistake(argv: list[str]) -> None:
 def test_a_word_for_left_out_that_a_person_wrote_is_told_where_another_source_counts() -> (
     None
 ):
-    """`--tracks none` is not given, so that the variable counts: that is said."""
+    """`--tracks none` counts as not given, so the variable is used, and a warning says so."""
     found, problems = inputs.read(
         {"UPLOADER_TARGET": "play", "UPLOADER_TRACKS": "internal"}, ["--tracks", "none"]
     )

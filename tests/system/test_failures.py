@@ -131,7 +131,7 @@ def report(job: Job) -> dict[str, str]:
     return dotenv_report((job.workspace / "uploader.env").read_bytes())
 
 
-def test_gitlab_gets_it_too_and_the_next_job_is_not_confused(job: Job) -> None:
+def test_a_later_gitlab_job_may_have_the_failure_in_its_variables(job: Job) -> None:
     """`UPLOADER_FAILURE` is an output, also when it comes back as a variable of a later job."""
     gitlab = replace(job, kind="gitlab")
     gitlab.run({**PLAY, "status": "done"})
@@ -284,7 +284,7 @@ MEANT: dict[str, tuple[dict[str, str], str]] = {
 
 @pytest.mark.parametrize("name", MEANT)
 def test_what_was_meant_is_named(job: Job, name: str) -> None:
-    """A slip costs one look, and no request."""
+    """The message names it, and no request is sent."""
     for path in ("Build/out/x.aab", "mapping.txt", "whatsnew/whatsnew-en-US"):
         (job.workspace / path).parent.mkdir(parents=True, exist_ok=True)
         (job.workspace / path).write_text("a.b.C -> x.y:\n")
@@ -362,7 +362,7 @@ AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA==
 def test_a_key_in_the_wrong_input_is_masked_and_refused(
     job: Job, form: str, name: str
 ) -> None:
-    """It would be the release's name for everybody to read."""
+    """A key in `release-name`, for instance, would be published."""
     given = key_as(form, job)
     ended = job.fail(2, {**PLAY, name: given})
     assert re.search(

@@ -89,8 +89,8 @@ def place(tmp_path: Path) -> Iterator[Place]:
         yield Place(tmp_path, middle, elsewhere.removeprefix("http://"), heard)
 
 
-# One test for all of a share, so that a key is made once and not three hundred times; the name
-# stands in the message.
+# One test for a sixth of the answers, so that a key is made six times and not three hundred times.
+# The message of a failed assertion has the answer's name.
 @pytest.mark.slow
 @pytest.mark.parametrize("share", range(6))
 def test_malformed_answers(place: Place, share: int) -> None:
@@ -103,11 +103,11 @@ def test_malformed_answers(place: Place, share: int) -> None:
         if number % 6 != share:
             continue
         kind, (inputs, pattern) = kinds[number // 6 * 7 % len(kinds)]
-        met += held(place, f"{name}, to {kind}", malformed, inputs, pattern)
+        met += check_answer(place, f"{name}, to {kind}", malformed, inputs, pattern)
     assert met > len(CASES) // 6 * 0.9
 
 
-def held(
+def check_answer(
     place: Place,
     name: str,
     malformed: Answer,
@@ -115,8 +115,9 @@ def held(
     pattern: str,
     codes: tuple[int, ...] = (0, 3, 4, 5, 75),
 ) -> bool:
-    """One malformed answer in one run, and everything that must be true of it; whether it was asked
-    for at all.
+    """Give one malformed answer in one run, and check everything that must be true of the run.
+
+    Return whether the request came at which the answer is given.
     """
     emulator, middle = place.middle.emulator, place.middle
     emulator.faults.clear()
@@ -293,7 +294,7 @@ def test_an_answer_without_end_ends_the_run(place: Place, kind: str) -> None:
     """
     inputs, pattern = KINDS[PLACES[kind]]
     for name in ENDLESS:
-        held(
+        check_answer(
             place,
             name,
             MANNERS[f"{name} without an end"],

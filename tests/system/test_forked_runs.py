@@ -1,5 +1,5 @@
 """Most tests start the program by fork, from a process that has imported it (tests/support/
-fork_server.py). That is no other program than the one that a Python of its own starts.
+fork_server.py). Such a run does the same as one that a new Python starts.
 """
 
 from __future__ import annotations

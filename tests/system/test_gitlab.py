@@ -137,8 +137,8 @@ def test_a_temporary_failure_keeps_the_upload_for_the_next_attempt(
 
 
 def test_two_jobs_share_an_edit(project: Project) -> None:
-    """The second job finds the first one's outputs in its environment: one is its input, none is a
-    mistake.
+    """The second job finds the first one's outputs in its environment: it takes one as an input,
+    and the others are no mistakes.
     """
     with Emulator() as google:
         first = included(
@@ -291,9 +291,9 @@ HARMLESS = {
 }
 
 
-def test_a_release_after_a_job_whose_report_sets_all_of_them(project: Project) -> None:
-    """The pipeline ends well: the key is not named, no file of the report's choice is written, its
-    own report is.
+def test_a_release_after_a_job_with_a_hostile_report(project: Project) -> None:
+    """The pipeline ends well: the key is not shown, no file that the report names is written, and
+    the release writes a report of its own.
     """
     (project.folder / "planted.txt").write_text("before\n")
     lines = [f"echo '{name}={value}' >>evil.env" for name, value in HARMLESS.items()]
@@ -337,8 +337,8 @@ def test_a_release_after_a_job_whose_report_sets_all_of_them(project: Project) -
 def test_a_variable_without_a_value_is_no_input_that_was_left_out(
     project: Project, name: str, told: str
 ) -> None:
-    """The component hands on what it is given; a job of one's own has the variable itself. Both end
-    with 2.
+    """The component passes on what it is given; a plain job has the variable itself. Both end with
+    2.
     """
     given = {
         "tracks": "production",
@@ -356,7 +356,7 @@ def test_a_variable_without_a_value_is_no_input_that_was_left_out(
 
 
 def test_an_empty_variable_of_a_plain_job_is_a_mistake(project: Project) -> None:
-    """What is set and empty differs from what is not set, which the job leaves to the program."""
+    """A variable that is not set at all is no mistake."""
     image = {"name": os.environ.get("UPLOADER_TEST_IMAGE", "none"), "entrypoint": [""]}
     variables = {
         "UPLOADER_TARGET": "play",
@@ -555,8 +555,8 @@ def test_what_gitlab_says_of_the_job_reaches_the_program(tmp_path: Path) -> None
 
 
 def test_the_key_that_seals_the_state_is_named_by_an_input(tmp_path: Path) -> None:
-    """Whoever could choose it could read and forge what the cache brings; a key for a keyless login
-    is left out.
+    """Whoever could choose it could read and forge what the cache brings. The job does not pass
+    `UPLOADER_CREDENTIALS` on either, if its login is keyless.
     """
     keyless = {"workload_identity_provider": "projects/1/x"}
     variables = {
@@ -600,8 +600,8 @@ def test_every_shell_understands_the_script(tmp_path: Path, shell: str) -> None:
 
 
 def test_the_program_is_started_by_its_path(tmp_path: Path) -> None:
-    """Another one that comes first in PATH is not; without the image, as in a shell executor, PATH
-    is what there is.
+    """A program of its name that comes first in PATH is not started. Without the image, as in a
+    shell executor, it is found by PATH.
     """
     installed, planted = tmp_path / "installed", tmp_path / "planted"
     for folder in (installed, planted):

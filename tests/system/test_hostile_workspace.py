@@ -90,9 +90,7 @@ def job(tmp_path: Path, emulator: Emulator) -> Job:
 
 
 def refused(job: Job, inputs: dict[str, str], named: str) -> str:
-    """The log of a run that ends with exit 2 at the input, and of which nothing but a login ever
-    reached a service.
-    """
+    """The log of a run that ends with exit 2 because of the named file, and sends no request."""
     ended = job.run({"credentials": "key.json", **inputs})
     state = job.emulator.state()
     assert ended.code == 2, ended.log
@@ -123,7 +121,7 @@ def test_a_link_to_a_secret_is_never_followed(
 
 @pytest.mark.parametrize("place", PLACES)
 def test_a_hard_link_to_the_key_is_never_read(job: Job, place: str) -> None:
-    """The inode decides, under whatever name it lies there."""
+    """It is recognised by its inode, whatever its name is."""
     path, inputs = PLACES[place]
     hard(job.workspace / path, job.workspace / "key.json")
     assert "contains this run's credentials" in refused(
@@ -183,7 +181,7 @@ def test_a_link_below_the_folder_is_followed(job: Job) -> None:
 def test_allow_symlinks_lets_a_text_come_from_elsewhere_in_the_workspace(
     job: Job,
 ) -> None:
-    """The bound is lifted, the walls of the workspace are not."""
+    """It allows links within the workspace, and none out of it."""
     (job.workspace / "CHANGES.md").write_text("New things.")
     soft(job.workspace / "notes/whatsnew-en-US", job.workspace / "CHANGES.md")
     given = {**PLAY, "whats-new-directory": "notes", "allow-symlinks": "true"}
@@ -237,7 +235,7 @@ def test_nothing_that_lies_in_the_workspace_is_run_read_or_sent(job: Job) -> Non
     assert [item["path"].rsplit("/", 1)[1] for item in state["objects"]] == ["bundles"]
 
 
-# A mail that wants another reader
+# Encoded words that hide another recipient
 
 HIDDEN = "=?utf-8?q?Hi=0D=0ABcc=3A_spy=40example.com?="
 

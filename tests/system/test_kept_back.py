@@ -28,7 +28,7 @@ DRAFT = release(42, status="draft", name="4.2")
 
 @pytest.fixture
 def emulator() -> Iterator[Emulator]:
-    """Has an app with a halted release beside the one that everybody has."""
+    """An emulator with an app that has a halted release beside the one that everybody has."""
     tracks = {"production": [HALTED, release(41, name="4.1")]}
     with Emulator(config={"apps": {PACKAGE: {"tracks": tracks}}}) as emulator:
         yield emulator
@@ -221,7 +221,7 @@ def test_a_promotion_of_a_draft_as_a_draft_serves_nobody(waiting: Job) -> None:
 
 
 def test_a_rollout_never_goes_on_with_a_halted_release(job: Job) -> None:
-    """It holds whatever the steps are."""
+    """It ends with exit code 6, and changes nothing."""
     before = fingerprint(job)
     ended = job.fail(6, ROLLOUT)
     assert ended.outputs["decision"] == "halted"

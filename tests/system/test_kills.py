@@ -186,8 +186,8 @@ def seconds(tmp_path_factory: pytest.TempPathFactory) -> float:
 def test_a_killed_step_is_one_step_or_one_halt(
     tmp_path: Path, seconds: float, seed: int
 ) -> None:
-    """SIGKILL at a random moment, then the same job once more, unless the first had told its end:
-    one commit.
+    """SIGKILL at a random moment, then the same job once more, unless the first run had reported
+    its end: there is one commit.
     """
     crashing = seed % 2 == 1
     with Emulator() as emulator:
@@ -227,7 +227,7 @@ def test_killed_and_then_the_session_is_lost(tmp_path: Path) -> None:
             job.workspace.mkdir()
             (job.workspace / "0.bin").write_bytes(content)
             running = job.start(DRIVE)
-            # the others die wherever they are, perhaps before their session
+            # Every fourth run is killed wherever it is, perhaps before it has a session.
             if number % 4:
                 running.when(lambda state: bool(state["sessions"]))
             time.sleep(chance.uniform(0.0, 0.9))

@@ -32,7 +32,7 @@ BETA = [
 
 @pytest.fixture
 def emulator() -> Iterator[Emulator]:
-    """Has an app in German with a completed and a staged release on beta."""
+    """An emulator with an app in German that has a completed and a staged release on beta."""
     app = {"tracks": {"beta": BETA}, "details": {"defaultLanguage": "de-DE"}}
     with Emulator(config={"apps": {PACKAGE: app}}) as emulator:
         yield emulator
@@ -79,8 +79,8 @@ def test_a_text_is_published_in_the_language_of_the_app(job: Job) -> None:
 
 
 def test_a_text_that_is_too_long_is_cut_where_that_is_wished(job: Job) -> None:
-    """As far as the last sentence that fits; the plan and a warning tell it before anything is
-    sent.
+    """After the last sentence that fits; the plan, a warning and the summary say so. Without that
+    input it is a mistake, before anything is sent.
     """
     long = {
         **NEW,

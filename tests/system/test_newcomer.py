@@ -118,8 +118,8 @@ def test_a_misspelt_variable_is_not_another_tool_s(tmp_path: Path) -> None:
 def test_what_follows_from_a_mistake_is_no_mistake(
     tmp_path: Path, variables: dict[str, str], names: list[str]
 ) -> None:
-    """Files that were not found, and inputs under another name, were given: nothing else misses
-    them.
+    """Files that were not found, and inputs under another tool's name, count as given: nothing else
+    is said to be missing.
     """
     (tmp_path / "m.txt").write_text("# pg_map_id: 1\ncom.example.A -> a:\n")
     assert sorted(mistakes(tmp_path, UPLOADER_TARGET="play", **variables)) == sorted(

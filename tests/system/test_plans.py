@@ -51,7 +51,7 @@ PUT = "play.tracks.update"
 
 @pytest.fixture
 def emulator() -> Iterator[Emulator]:
-    """Has an app with version 47 on production."""
+    """An emulator with an app that has version 47 on production."""
     with Emulator(
         config={"apps": {PACKAGE: {"tracks": {"production": [LIVE]}}}}
     ) as emulator:
@@ -190,8 +190,8 @@ def test_a_conflict_of_the_second_artifact_is_found_before_the_first_is_sent(
 
 
 def test_after_a_refused_track_nothing_is_claimed(job: Job) -> None:
-    """What was uploaded went with the edit: no version code and no id is an output, each file tells
-    the error.
+    """What was uploaded is gone with the edit: no version code and no id is an output, and the
+    result of each file has the error.
     """
     (job.workspace / "mapping.txt").write_text("a.B -> c:\n")
     job.emulator.add_fault(PUT, "status", status=400, message="Too naughty.")
@@ -221,7 +221,7 @@ def test_an_artifact_that_play_had_before_is_not_lost_with_the_edit(job: Job) ->
 
 
 @pytest.mark.slow
-def test_a_commit_of_which_nothing_is_known_is_not_called_one_that_did_not_happen(
+def test_committed_is_empty_as_long_as_nobody_knows_whether_a_commit_happened(
     job: Job,
 ) -> None:
     """Its answer was lost, and so was every look at the edit: `committed` is neither true nor

@@ -81,8 +81,8 @@ def test_a_bundle_travels_to_a_committed_release(job: Job) -> None:
 
 @pytest.mark.slow
 def test_the_real_apk_survives_a_503_a_reset_and_a_partial_store(job: Job) -> None:
-    """An APK that nobody here made arrives whole, with at most two chunks sent again; it is a debug
-    build.
+    """An APK that nobody here made arrives whole, with at most two chunks sent again. It is a debug
+    build, which only internal app sharing takes.
     """
     apk = real_apk()
     (job.workspace / "app.aab").unlink()
@@ -277,9 +277,9 @@ def test_a_run_in_a_shared_edit_that_is_committed_by_now_is_done(
     )
 
 
-def test_a_login_that_fails_leaves_the_edit_of_the_run_before_told(job: Job) -> None:
-    """The edit is open still, and its id an output of the second run, too, which has not seen what
-    is committed.
+def test_a_run_whose_login_fails_outputs_the_edit_of_the_run_before(job: Job) -> None:
+    """The edit is still open. `committed` is empty, since the second run has not seen what is
+    committed.
     """
     job.emulator.add_fault("resumable.put", "status", status=503, times=2)
     first = job.fail(75, {**PLAY, "max-retries": "1"})
@@ -388,8 +388,8 @@ def test_what_was_lost_with_an_edit_is_no_result(
     """Somebody closed it, and all was sent again into a fresh one: each file has one object, about
     that edit.
 
-    What was sent for nothing was sent all the same. The mapping may not have been: it goes out
-    together with the track.
+    `bytes-uploaded` counts what was sent into the lost edit, too. The mapping may not be among it:
+    it is sent at the same time as the track.
     """
     job.emulator.add_fault(request_name, "lose-edit")
     ended = job.succeed(listed)
@@ -493,7 +493,7 @@ def test_a_run_that_ends_after_the_loss_of_its_edit_says_so_of_each_file(
 ) -> None:
     """The fresh edit is refused, so that nothing of what was sent is anywhere.
 
-    What came to the edit at the same time as the loss was refused, or stopped.
+    What was on its way when the edit was lost has another error: it was refused, or stopped.
     """
     job.emulator.add_fault("play.tracks.update", "lose-edit")
     job.emulator.add_fault("play.edits.insert", "status", status=400, nth=2)

@@ -259,7 +259,9 @@ def test_the_edit_of_an_unfinished_release_is_not_closed(job: Job) -> None:
 
 @generating()
 def test_another_build_than_was_uploaded_is_told_before_a_halt(released: Job) -> None:
-    """The release is no better or worse for a file that it was not made from."""
+    """First the file has to be compared with the one that was uploaded: if it is another one, the
+    difference says nothing about the release.
+    """
     [uploaded] = [result["sha256"] for result in released.succeed(PLAY).results]
     other = Build(
         libraries=bundle_contents(
@@ -373,7 +375,7 @@ def test_a_release_stays_whatever_is_served(job: Job, code: int, failure: str) -
 
 @generating(protected=True)
 def test_a_release_can_require_that_it_is_not_protected(job: Job) -> None:
-    """The release stays, and only the end of the run tells."""
+    """The release stays committed; the run ends with the failure."""
     required = {**PLAY, "verify": "true", "require-unprotected": "true"}
     ended = job.fail(6, required)
     assert ended.outputs["failure"] == "served-protected"

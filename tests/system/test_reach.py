@@ -54,7 +54,7 @@ def send(
 
 
 def build(features: Mapping[str, bool]) -> Build:
-    """For devices with these features, each with whether it is required."""
+    """A build for devices with these features; each value says whether the feature is required."""
     return Build(
         features={f"android.{name}": required for name, required in features.items()}
     )
@@ -128,7 +128,7 @@ RELEASES = st.lists(
 def test_a_refusal_is_one_of_google_plays_own(
     there: list[Any], wanted: list[Any]
 ) -> None:
-    """Whatever a console holds: nothing is refused that the rule as Google Play has it accepts."""
+    """Whatever is on the track, the program refuses only what Google Play's own rule refuses."""
     before = tuple(Release.from_json(entry) for entry in there)
     after = tuple(Release.from_json(entry) for entry in wanted)
     try:

@@ -26,7 +26,7 @@ ROLLOUT = {
 
 @pytest.fixture
 def emulator() -> Iterator[Emulator]:
-    """Has an app with version 16 on production."""
+    """An emulator with an app that has version 16 on production."""
     apps = {PACKAGE: {"tracks": {"production": [release(16, name="1.6")]}}}
     with Emulator(config={"apps": apps}) as emulator:
         yield emulator
@@ -63,7 +63,9 @@ def fraction(one: dict[str, float]) -> float | None:
 def test_a_staged_release_leaves_what_it_retains_with_everybody(
     job: Job, retained: str
 ) -> None:
-    """42 and 16 for a tenth, 16 for all others; what comes after is a step, and takes nothing."""
+    """A tenth of the users has 42 and 16, all others have 16; each later run raises the share, and
+    takes 16 from nobody.
+    """
     staged = {**STAGED, "version-codes-to-retain": retained}
     ended = job.succeed(staged)
     assert live(job) == ["42+16 inProgress 0.1", "16 completed"]

@@ -62,8 +62,10 @@ def stopped(running: Running, number: signal.Signals) -> Ended:
 
 @dataclass(frozen=True)
 class TimelineEvent:
-    """A point of a Play run at which the server holds it up. `opened`: the edit is known by
-    then.
+    """A point of a Play run at which the server holds it up.
+
+    `opened` says that the program knows the edit by then, `resumed` that the next run continues the
+    upload.
     """
 
     on: str
@@ -106,8 +108,8 @@ MOMENTS = {
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("name", MOMENTS)
 def test_a_signal_at_any_moment(job: Job, name: str, number: signal.Signals) -> None:
-    """It ends in two seconds with the signal's code and what it knows; the next one goes on,
-    nothing is doubled.
+    """The run ends within `QUICK` with the signal's exit code, and outputs what it knows; the next
+    one continues, and nothing is there twice.
     """
     moment = MOMENTS[name]
     job.emulator.add_fault(moment.on, moment.do, **moment.options)
@@ -269,8 +271,8 @@ def test_a_simple_mail_that_is_stopped_says_its_doubt(job: Job) -> None:
 
 
 def test_a_run_that_can_not_end_is_left_behind() -> None:
-    """Work that hears nothing (a name that is resolved) does not keep the process from ending in
-    time.
+    """Work that can't be interrupted, such as resolving a name, does not keep the process from
+    ending in time.
     """
     cancellation, forever = Cancellation(), threading.Event()
     threading.Timer(0.05, cancellation.cancel, (signal.SIGTERM,)).start()

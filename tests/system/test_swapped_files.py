@@ -466,7 +466,7 @@ def test_an_attachment_is_read_once(
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["bundle", "mapping", "any file"])
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
-def test_between_two_runs_of_one_upload(
+def test_a_file_that_is_swapped_between_two_runs_is_never_mixed(
     tmp_path: Path, emulator: Emulator, kind: str, way: Callable[[Path], None]
 ) -> None:
     """The second run sends what it has checked itself: never half of one and half of another."""
@@ -487,12 +487,10 @@ def test_between_two_runs_of_one_upload(
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
-def test_between_the_listing_and_the_check(
+def test_a_file_that_is_swapped_between_listing_and_check_is_refused(
     tmp_path: Path, way: Callable[[Path], None]
 ) -> None:
-    """What is not the file that was found is not checked; what was checked is what is read from
-    then on.
-    """
+    """A file that is not the one that was found is not even checked."""
     path = tmp_path / "app.apk"
     specimens.make_apk(path, "com.example.app", 42, "1.0", SIZE)
     (found,) = find(["app.apk"], Workspace(tmp_path))
@@ -502,7 +500,9 @@ def test_between_the_listing_and_the_check(
 
 
 def test_what_a_mapping_changed_without_a_trace_is_not_read(tmp_path: Path) -> None:
-    """A mapping that was made, and written to, before the check moves no time afterwards."""
+    """Writes through a memory mapping that was made before the check leave the file's times alone,
+    so that only its digest shows them.
+    """
     path = tmp_path / "app.apk"
     specimens.make_apk(path, "com.example.app", 42, "1.0", SIZE)
     data = path.read_bytes()

@@ -428,6 +428,6 @@ def test_the_resources_of_a_bundle_are_counted() -> None:
         list(ProtoTable(table).values())
 
 
-def test_values_of_a_shared_entry_are_counted() -> None:
+def test_a_shared_entry_is_a_value_of_each_resource_that_has_it() -> None:
     data = table_of_type(struct.pack("<65536I", *[0] * 65536), 65536, ENTRY)
     assert len(binary(data)) == 65536
