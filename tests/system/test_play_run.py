@@ -65,7 +65,7 @@ def test_a_bundle_travels_to_a_committed_release(job: Job) -> None:
         == "42"
     )
     assert ended.outputs["committed"] == "true"
-    assert ended.outputs["edit-id"] in str(state["edits"]["committed"])
+    assert ended.outputs["edit-id"] == state["edits"]["committed"][0]["id"]
     assert ended.outputs["bytes-uploaded"] == str(SIZE)
     assert (
         ended.outputs["bytes-resent"],
@@ -213,7 +213,8 @@ def test_commit_false_leaves_the_edit_open_and_says_its_id(job: Job) -> None:
     ended = job.fail(2, {"target": "play", "files": "*.aab"})
     assert "`commit: false` for an upload that waits in an open edit" in ended.log
     assert "the app's library of bundles" in ended.log
-    assert first.outputs["edit-id"] in str(job.emulator.state()["edits"]["open"])
+    (edit,) = job.emulator.state()["edits"]["open"]
+    assert first.outputs["edit-id"] == edit["id"]
     second = job.run({**PLAY, "existing-edit-id": first.outputs["edit-id"]})
     assert (second.code, second.outputs["edit-id"]) == (0, first.outputs["edit-id"]), (
         second.log
@@ -424,7 +425,7 @@ def test_images_that_were_lost_with_an_edit_have_no_ids(
         (path, "") for path in FILES[2:]
     ]
     live = job.emulator.state()["apps"]["com.example.app"]
-    assert all(one["id"] in json.dumps(live) for one in ended.results)
+    assert all(f'"{one["id"]}"' in json.dumps(live) for one in ended.results)
 
 
 def test_what_a_lost_commit_brought_keeps_its_results(
