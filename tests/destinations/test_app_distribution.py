@@ -159,7 +159,7 @@ def test_a_group_that_the_service_names_is_not_looked_up(job: Job) -> None:
 
 
 def test_a_refusal_that_is_passed_on_is_not_its_own_cause(job: Job) -> None:
-    """Whoever follows the causes of an error comes to an end."""
+    """The chain of an error's causes has an end."""
     job.emulator.add_fault(
         DISTRIBUTE, "status", status=400, message="No ann@example.com."
     )
@@ -300,7 +300,7 @@ def test_what_another_run_uploaded_is_sent_again(job: Job) -> None:
     assert (uploads(job), len(releases(job))) == (2, 1)
 
 
-def test_a_service_that_stays_away_passes(job: Job) -> None:
+def test_a_service_that_stays_down_is_a_temporary_failure(job: Job) -> None:
     """75, and the release of the first run is not made a second time."""
     for _ in range(6):
         job.emulator.add_fault(DISTRIBUTE, "status", status=503)
@@ -421,8 +421,9 @@ def test_a_rehearsal_has_the_groups_that_are_asked_for(job: Job) -> None:
     assert sent(job) == []
 
 
-def test_other_actions_inputs_are_told_apart(job: Job) -> None:
-    """Who comes from the Firebase action is told what each input is here."""
+def test_inputs_of_the_firebase_action_are_answered_with_their_names_here(
+    job: Job,
+) -> None:
     ended = job.fail(2, {**TARGET, "appId": APP, "groups": "qa", "releaseNotes": "x"})
     for name in ("firebase-app", "tester-groups", "whats-new"):
         assert f"Use `{name}`" in ended.log

@@ -160,9 +160,9 @@ def test_a_second_attempt_on_the_same_machine_asks_all_the_same(
     assert not list(job.state_folder.iterdir())
 
 
-def test_a_persons_own_state_folder_is_there_tomorrow(job: Job) -> None:
-    """In a plain shell the default is kept, and running again does no harm; in a container it is
-    gone.
+def test_the_default_state_folder_of_a_plain_shell_is_kept(job: Job) -> None:
+    """So the next run asks what became of the upload, and adds nothing. In a container that folder
+    is gone with it, so that the outcome is in doubt.
     """
     job = replace(job, kind="console")
     fill(job)
@@ -175,8 +175,8 @@ def test_a_persons_own_state_folder_is_there_tomorrow(job: Job) -> None:
 
 
 def test_what_was_surely_not_sent_whole_is_temporary(job: Job) -> None:
-    """Nothing was added, so that running again does no harm anywhere; only what is kept is told as
-    it is.
+    """Nothing was added, so that running again does no harm on any machine. The log does not
+    promise that the next run continues the upload.
     """
     (job.workspace / "a.bin").write_bytes(noise(32 * MIB))
     job.emulator.add_fault("resumable.put", "reset", nth=2, after=MIB)

@@ -102,7 +102,7 @@ def test_bytes_are_kept_where_they_are_wanted(tmp_path: Path) -> None:
     assert not files[1].exists()
 
 
-def test_it_ends_at_once() -> None:
+def test_the_emulator_ends_at_once() -> None:
     """stop() does not wait for stalled requests, and leaves no thread behind that listens."""
     emulator = Emulator([{"on": "any", "do": "stall", "seconds": 60}]).start()
     connection = raw_request(emulator, "GET", f"{APP}/edits/1", "")

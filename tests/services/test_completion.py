@@ -39,8 +39,10 @@ OPERATION = Operation(Lookup("/v1/{+name}", (("name", "name"),)))
         ({}, Stage.UNTOLD, ""),
     ],
 )
-def test_states(answer: dict[str, Any], stage: Stage, words: str) -> None:
-    """An error counts whatever the state is; what is no state of the rule's is not told."""
+def test_a_state_becomes_a_stage(
+    answer: dict[str, Any], stage: Stage, words: str
+) -> None:
+    """An error counts whatever the state is; a state that the rule does not have is `UNTOLD`."""
     reading = STATE.read(answer)
     assert (reading.stage, reading.words) == (stage, words)
 
@@ -57,7 +59,7 @@ def test_states(answer: dict[str, Any], stage: Stage, words: str) -> None:
         ({"name": "n", "done": True, "error": {"code": 3}}, Stage.FAILED),
     ],
 )
-def test_operations(answer: dict[str, Any], stage: Stage) -> None:
+def test_an_operation_becomes_a_stage(answer: dict[str, Any], stage: Stage) -> None:
     """An operation ends with `done` and a response, and an error makes it a failure."""
     assert OPERATION.read(answer).stage is stage
     inside = Operation(OPERATION.lookup, "operation")
@@ -80,8 +82,8 @@ def test_operations(answer: dict[str, Any], stage: Stage) -> None:
         (["x" * 1500] * 2 + ["y" * 1500], "x" * 1500 + "; " + "y" * 498),
     ],
 )
-def test_words(value: Any, words: str) -> None:
-    """The service's own words, bounded, on one line."""
+def test_the_words_of_a_service_are_one_short_line(value: Any, words: str) -> None:
+    """At most 2,000 characters."""
     assert words_of(value) == words
 
 

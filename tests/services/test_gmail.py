@@ -603,8 +603,8 @@ def test_what_hides_in_an_encoded_word_is_refused(tmp_path: Path, name: str) -> 
     ],
 )
 def test_a_message_file_hides_nothing(tmp_path: Path, head: bytes, fault: str) -> None:
-    """The headers of a message that was given are held to the same rule, and are no endless
-    work.
+    """The headers of a message that was given are held to the same rule, and their size is
+    limited.
     """
     make_file(tmp_path, "a.eml", b"To: ann@example.com\n" + head + b"\n\ntext\n")
     assert (

@@ -42,10 +42,10 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[2]
 ENTRYPOINT = ROOT / "entrypoint.py"
 NUMBER = struct.Struct("=i")
-# what Python reads when it starts, and what a fork comes too late for
+# Python reads variables that begin so when it starts: a fork comes too late for them.
 READ_AT_START = ("PYTHON", "LC_", "LANG")
 QUICK = 0.01  # the share of its sleep that a run with a quick clock really sleeps
-# what the program and its libraries import only on their way
+# The program and its libraries import these only when they need them.
 LATE = (
     "encodings.idna",
     "encodings.utf_8_sig",

@@ -1,4 +1,4 @@
-"""Files that are small and want to be a lot of work: for whoever parses what others made."""
+"""Files that are made to be much work for a parser, measured by their size."""
 
 from __future__ import annotations
 

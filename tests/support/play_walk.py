@@ -37,8 +37,8 @@ class Shape:
     """A kind of job, the Play that it meets, and what people make of its release afterwards.
 
     `others` are jobs of other wishes that somebody may run after it has failed, before it is run
-    again; `people` do something in the Play Console then, and say whether there was anything to do.
-    So do those who change `beside` the job's tracks what it asks for as well.
+    again; `people` do something in the Play Console then, and return whether there was anything to
+    do. So do the functions in `beside`, which change what the job asks for apart from its tracks.
     """
 
     job: ReleaseJob
@@ -260,8 +260,8 @@ class Walk:
         *,
         knows: bool = True,
     ) -> BaseException | None:
-        """One run, and what it ended with. It `knows` of those before unless another job's record
-        took the place.
+        """Run the job once, and return what it raised. `knows` is false if another job's record has
+        replaced that of the runs before.
         """
         self.runs += 1
         play.begin()

@@ -156,8 +156,10 @@ def test_rows_by_day_and_version(reporting: Any) -> None:
         ("forbidden", 403, "PERMISSION_DENIED"),
     ],
 )
-def test_an_outage(reporting: Any, down: str, status: int, reason: str) -> None:
-    """Both calls fail until the script is changed, which can be done while it runs."""
+def test_an_outage_lasts_until_the_script_is_changed(
+    reporting: Any, down: str, status: int, reason: str
+) -> None:
+    """Both calls fail until then. The script can be changed while the emulator runs."""
     client = reporting(down=down)
     for reply in (client.request("GET", SET), query(client)):
         assert (reply.status, reason in reply.body.decode()) == (status, True)

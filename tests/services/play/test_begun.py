@@ -84,8 +84,8 @@ def test_a_change_by_a_person_at_the_commit_is_not_undone(
 
 
 @pytest.mark.parametrize("name", JOBS)
-def test_nor_by_the_next_run_of_a_job_that_ended_for_now(name: str) -> None:
-    """The commit had no effect, and 75 says that running again does no harm."""
+def test_a_change_by_a_person_is_not_undone_by_the_next_run(name: str) -> None:
+    """The first run ended with 75, which says that running again does no harm."""
     play, journal = rolling(), dict[str, str]()
     play.fail("commit", TemporaryError("The service is down."))
     with pytest.raises(TemporaryError):
@@ -384,7 +384,7 @@ def test_a_release_that_is_halted_already_is_told_so() -> None:
 
 def test_a_mapping_that_may_be_missing_is_told_and_sent_by_the_next_run() -> None:
     """The commit did not happen, its edit is gone, and a person released the same bundle by hand:
-    nothing tells that from a commit that happened.
+    nothing distinguishes that from a commit that happened.
     """
     play, journal = rolling(), dict[str, str]()
 

@@ -394,11 +394,11 @@ def test_testers_that_a_stopped_run_let_in_are_not_shown_as_those_that_are_there
 
 
 @pytest.mark.parametrize(
-    "wrote", [True, False], ids=["", "record of the version before"]
+    "wrote", [True, False], ids=["present record", "record of an older version"]
 )
 def test_a_kept_release_loses_what_is_not_wished_any_more(wrote: bool) -> None:
-    """Google Play adds fields by itself, so that what it lists does not tell countries and notes of
-    a stopped run.
+    """Google Play adds fields by itself, so that a look at the track does not show which countries
+    and notes came from a stopped run.
     """
     play, staged = Play(production=[release(1)]), ReleaseOptions("inProgress", 0.1)
     limited = replace(
@@ -422,7 +422,7 @@ def test_a_kept_release_loses_what_is_not_wished_any_more(wrote: bool) -> None:
 
 
 def test_a_record_without_a_digest_of_the_listing_leads_to_a_fresh_edit() -> None:
-    """The version before wrote down only that there was something."""
+    """An older version of the program recorded only that a listing was sent."""
     play, job = Play(), release_job(artifact(2), listing=LISTING)
     journal = stopped(play, job)
     record = json.loads(journal[f"edit:{PACKAGE}"])
@@ -463,8 +463,8 @@ def test_a_bundle_that_was_built_again_begins_in_a_fresh_edit(answered: bool) ->
 
 
 def test_a_bundle_that_was_built_again_after_its_release_is_refused() -> None:
-    """The version code is used outside of our edit, too: whose commit was lost, or that others
-    opened.
+    """The version code is used by more than an open edit of our own: it was committed, whether or
+    not the journal knows of that commit.
     """
     play, job = Play(), release_job(artifact(2))
     journal = cut_off(play, job)
@@ -475,11 +475,9 @@ def test_a_bundle_that_was_built_again_after_its_release_is_refused() -> None:
         assert play.live.bundles[2] == sha256(artifact(2))
 
 
-def test_the_file_that_arrives_behind_the_list_of_bundles_may_be_an_earlier_build() -> (
-    None
-):
-    """The list was asked before the upload of the killed run had come to its end, and ours is
-    refused.
+def test_an_earlier_build_that_arrives_after_the_list_of_bundles_is_replaced() -> None:
+    """The list was fetched before the upload of the killed run had ended, so that this run's upload
+    is refused; it goes into a fresh edit.
     """
     play, journal = Play(), dict[str, str]()
     play.fail("upload bundles", Killed())
@@ -496,6 +494,7 @@ def test_the_file_that_arrives_behind_the_list_of_bundles_may_be_an_earlier_buil
     )
     Engine(play, journal).run(release_job(artifact(2, b"built again")))
     assert play.live.bundles[2] == sha256(artifact(2, b"built again"))
+    assert play.count("insert") == 2
 
 
 def test_a_rehearsal_never_goes_on_in_the_edit_of_a_release() -> None:
@@ -877,7 +876,7 @@ def test_who_has_to_send_a_lost_commit_for_review_is_remembered(
 
 
 def test_a_lost_commit_that_sends_for_review_says_so() -> None:
-    """And one of which a record of the version before says nothing leaves it open."""
+    """With a record of an older version, which says nothing of the review, the output is empty."""
     play, job = Play(), release_job(artifact(2))
     journal = cut_off(play, job)
     record = json.loads(journal[f"edit:{PACKAGE}"])

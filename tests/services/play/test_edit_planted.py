@@ -1,5 +1,5 @@
-"""Every rule of an edit's record, planted backwards in a copy of the program: the exhaustive walk
-has to find it.
+"""Every rule about an edit's record, reversed in a copy of the program: the exhaustive walk has to
+notice it.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ walk.explore()
 
 @dataclass(frozen=True)
 class Planted:
-    """One line of a module turned around, the shape of job that meets it, and what the walk says of
-    it.
+    """One line of a module and the reversed one, the shape of job that meets it, and the words with
+    which the walk ends.
     """
 
     module: str

@@ -48,8 +48,8 @@ def old(rate: float, users: int = 100_000, ago: int = 0) -> Measurement:
     return day(ago, rate, users, "41")
 
 
-# What limits, which measurements, what follows, and a part of the reason. The release is 42+43, the
-# one before it 41.
+# By situation: the limits, the measurements, the ruling, and a part of its reason. The release is
+# 42+43, the one before it 41.
 CRASH, ANR, TIMES = "crash-rate 1.09%", "anr-rate 0.47%", "crash-rate 1.5x"
 NEVER = day(0, 0, 100_000, "41", (0, 0))
 SITUATIONS: dict[str, tuple[str, list[Measurement], str, str]] = {
@@ -390,7 +390,9 @@ def test_data_from_the_future_are_not_fresh() -> None:
 
 
 def test_stale_data_halt_nothing_either() -> None:
-    """What was surely bad a month ago may be cured by now: people look, the program waits."""
+    """What was surely bad a month ago may be cured by now, so the rollout is held for people to
+    look at.
+    """
     assert judged(CRASH, [day(0, 9, 5000)], now=NOW + 30 * 24 * HOUR).ruling == "hold"
 
 

@@ -166,7 +166,7 @@ def test_a_403_is_a_matter_of_permission_by_its_words_alone(
     error = explained(refused(403, message, reason))
     assert (error.code, error.exit_code) == (code, 3 if permission else 4)
     assert message in error.what
-    # Of what is not known there is nothing to say beyond Google's words.
+    # Without an entry in the table no cause is given beyond Google's words; a hint always is.
     assert (error.cause != "", error.hint != "") == (code != "refused", True)
 
 

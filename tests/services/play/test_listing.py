@@ -115,7 +115,7 @@ def test_a_text_is_changed_by_sending_the_directorys_fields_alone() -> None:
 
 
 class Forgetful(Play):
-    """Leaves out images when it is asked for them, so many times: what a proxy's `{}` comes to."""
+    """Leaves out images when it is asked for them, `lies` times, as if a proxy answered `{}`."""
 
     def __init__(self, *, lies: int, skip: int = 0) -> None:
         super().__init__()
@@ -162,8 +162,8 @@ def test_a_list_that_hides_images_to_the_end_changes_nothing() -> None:
 
 
 def test_a_deletion_that_somebody_else_answered_is_repeated() -> None:
-    """It is answered without a body, as anybody could: the place is looked at, and the image
-    goes.
+    """Its answer has no body, so it may be anybody's: the images are listed again, and the one that
+    is still there is deleted.
     """
 
     class Deaf(Play):

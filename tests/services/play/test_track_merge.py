@@ -453,7 +453,7 @@ def test_a_track_that_is_answered_with_404_is_empty(message: str, track: str) ->
 def test_each_track_is_asked_alone_where_the_list_is_not_to_be_had(
     error: UploaderError,
 ) -> None:
-    """The list is a look beside the work, and ends no release."""
+    """The list is only an additional check, so that its failure ends no release."""
     play = Play(internal=[release(1)])
     play.fail("GET tracks", error)
     Engine(play).run(release_job(artifact(2)))
@@ -802,9 +802,9 @@ def test_what_ends_the_run_ends_it_before_the_upload(job: dict[str, Any]) -> Non
     assert play.edits == {}
 
 
-def test_a_slip_is_found_even_where_any_track_is_answered() -> None:
-    """It is empty, it is not listed, and it is called almost like one that is: a track with
-    releases is none.
+def test_a_misspelt_track_is_found_even_where_any_track_is_answered() -> None:
+    """A track that is empty, is not listed, and has almost the name of a listed one is misspelt;
+    one with releases is not.
     """
     with pytest.raises(ServiceError, match="has no track prodution"):
         Engine(Play()).run(release_job(artifact(2), tracks=("prodution",)))
