@@ -119,6 +119,7 @@ def test_trouble_that_comes_last_is_temporary() -> None:
     with scripted(started(B), CONFLICT, *[says(503)] * 99) as server:
         result = Bench(server.url).send(job(DATA, B))
     assert isinstance(result.failure, TemporaryError)
+    assert "POST cancel" not in server.lines()
 
 
 def test_a_live_session_may_not_go_back_twice() -> None:

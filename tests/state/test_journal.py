@@ -213,9 +213,7 @@ def test_a_note_is_found_until_it_is_forgotten(books: Books) -> None:
 
 
 def test_the_notes_of_a_release_in_every_language_are_recalled(books: Books) -> None:
-    """Two tracks before and after a change, each with five releases' notes of 500 characters in 86
-    languages.
-    """
+    """A track with five releases, each with notes of 500 characters in 86 languages."""
     text = "\u4e2d" * (500 * 86 * 5)
     books.open().remember("edit", text)
     assert books.open().recall("edit") == text

@@ -410,9 +410,12 @@ def test_a_file_name_moves_no_terminal(job: Job) -> None:
     """A file whose name turns text around is uploaded under it, and shown with its marks made
     visible.
     """
-    (job.workspace / f"{VISIBLE.replace('/', '')}.bin").write_bytes(b"content")
+    name = f"{VISIBLE.replace('/', '')}.bin"
+    (job.workspace / name).write_bytes(b"content")
     ended = job.run({**DRIVE, "files": "*.bin"})
     assert ended.code == 0, ended.log
+    assert name in [file["name"] for file in job.emulator.state()["files"].values()]
+    assert "<U+202E>" in ended.log
     clean(ended.log + ended.summary, job.kind)
 
 

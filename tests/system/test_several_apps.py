@@ -637,8 +637,8 @@ def test_a_status_looks_at_every_app(job: Job) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["one edit an app", "an edit of somebody else"])
 def test_an_edit_that_is_closed_by_another_is_begun_anew(job: Job, kind: str) -> None:
-    """A server that keeps one edit of an app, or closes one in between, costs a fresh edit of that
-    app alone.
+    """An edit that somebody closes costs a fresh edit of its app alone. A server that keeps only
+    one edit of each app closes none.
     """
     with Emulator(config={"one_edit_per_app": True}) as emulator:
         job = Job(job.workspace, emulator)
@@ -646,6 +646,8 @@ def test_an_edit_that_is_closed_by_another_is_begun_anew(job: Job, kind: str) ->
             emulator.add_fault("play.edits.commit", "lose-edit", nth=2)
         job.succeed(RELEASE)
         assert live(job) == list(APPS)
+        begun = emulator.state()["requests"]["play.edits.insert"]
+        assert begun == len(APPS) + (kind == "an edit of somebody else")
 
 
 @pytest.mark.slow

@@ -629,8 +629,12 @@ def test_a_video_is_one_of_youtube_s(tmp_path: Path, address: str, taken: bool) 
 
 
 def test_a_feature_graphic_has_no_alpha_channel(tmp_path: Path) -> None:
-    """An icon may have one; a screenshot of a phone has one, and is taken."""
-    places = {"featureGraphic.png": (1024, 500), "icon.png": (512, 512)}
+    """An icon may have one, and so may a screenshot."""
+    places = {
+        "featureGraphic.png": (1024, 500),
+        "icon.png": (512, 512),
+        "phoneScreenshots/1.png": (1080, 1920),
+    }
     for name, (width, height) in places.items():
         path = tmp_path / "en-US" / "images" / name
         path.parent.mkdir(parents=True, exist_ok=True)

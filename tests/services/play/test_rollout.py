@@ -416,8 +416,8 @@ def test_two_looks_at_once_make_one_step(call: str, decision: str) -> None:
     """Another run's step closes our edit: what this run saw before tells that there is nothing left
     to do.
 
-    A commit that finds its edit closed has not happened, so the step is not this run's. What was
-    not looked at yet is no race.
+    A commit that finds its edit closed has not happened, so the step is not this run's. If the edit
+    is gone before the tracks were read, the run begins anew, and takes the step itself.
     """
     play = rolling()
     play.fail(
