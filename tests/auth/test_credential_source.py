@@ -71,17 +71,23 @@ def token() -> str:
 def test_a_token_of_kubernetes_is_read_through_its_links(
     server: TokenServer, tmp_path: Path
 ) -> None:
-    """The file is a link into `..data`, which is a link to a folder that is replaced; each login
-    reads it anew.
+    """The file is a link into `..data`, itself a link, which Kubernetes points at a new folder when
+    the token changes. Every login reads the file again.
     """
-    (tmp_path / "..2026_01_01").mkdir()
-    (tmp_path / "..2026_01_01" / "token").write_text(token() + "\n")
+    audience = f"https://iam.googleapis.com/{PROVIDER}"
+    tokens = [signed({"aud": audience, "jti": name}) for name in ("first", "second")]
+    for folder, text in zip(("..2026_01_01", "..2026_01_02"), tokens, strict=True):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "token").write_text(text + "\n")
     (tmp_path / "..data").symlink_to("..2026_01_01")
     (tmp_path / "token").symlink_to("..data/token")
     made = login(server, external(credential_source={"file": str(tmp_path / "token")}))
     assert made.token() == FEDERATED
+    (tmp_path / "..data").unlink()
+    (tmp_path / "..data").symlink_to("..2026_01_02")
     made.renew()
     assert server.paths() == ["/v1/token", "/v1/token"]
+    assert [seen.fields["subject_token"] for seen in server.seen] == tokens
 
 
 def test_a_token_of_gitlab_lies_in_the_project(

@@ -928,16 +928,20 @@ def test_githubs_refusal_is_explained(server: TokenServer) -> None:
 
 
 def test_a_machine_without_any_login_is_told_how_to_give_one(
-    server: TokenServer, monkeypatch: pytest.MonkeyPatch
+    server: TokenServer,
 ) -> None:
-    """The last resort asks a metadata server once and briefly; where none is Google's, exit 3 with
-    the cure.
+    """The last resort asks a metadata server once. If it is not Google's, the run ends with exit
+    code 3 and the remedy.
     """
-    monkeypatch.setenv("GCE_METADATA_IP", server.url.removeprefix("http://"))
+    server.order(Ordered(404, b"not found"))
+    environ = {"GCE_METADATA_IP": server.url.removeprefix("http://")}
     clock = FakeTime()
-    with pytest.raises(CredentialsError, match="There are no credentials"):
-        login(read_inputs(), clock).token()
+    with pytest.raises(CredentialsError, match="There are no credentials") as caught:
+        login(read_inputs("", environ, api_endpoint=server.url), clock).token()
+    assert caught.value.exit_code == 3
+    assert "Set `credentials`, or for a keyless login" in str(caught.value)
     assert clock.naps == []
+    assert server.paths() == ["/"]
 
 
 def test_a_machine_of_google_logs_in_by_its_metadata_server(

@@ -341,4 +341,11 @@ def test_parallel_jobs_on_one_bundle_make_one_release(job: Job, number: int) -> 
     }
     ended = job.succeed({**inputs, "shard": f"{number}/5"})
     assert ("no file is assigned to this job" in ended.log) is (number != 5)
-    assert len(job.emulator.state()["edits"]["committed"]) == (number == 5)
+    state = job.emulator.state()
+    assert len(state["edits"]["committed"]) == (number == 5)
+    mappings = [
+        name
+        for edit in state["edits"]["committed"]
+        for name in edit["deobfuscationFiles"]
+    ]
+    assert mappings == (["7/proguard"] if number == 5 else [])

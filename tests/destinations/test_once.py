@@ -386,12 +386,15 @@ def test_what_one_request_added_is_not_added_again(job: Job) -> None:
 
 
 def test_what_another_run_added_in_one_request_is_in_doubt(job: Job) -> None:
-    """It is no success of this run, and is not added unasked; once that is told, it is sent."""
+    """It is no success of this run, and is not added again. After that error it is sent."""
     given = {**IN_ONE_REQUEST, "state-dir": "state"}
     one_refused(job, given)
-    ended = job.fail(4, given, **{**attempt(1), "GITHUB_RUN_ID": "8"})
+    other = {**attempt(1), "GITHUB_RUN_ID": "8"}
+    ended = job.fail(4, given, **other)
     assert "run 7, job release, attempt 1" in ended.log
     assert (ended.outputs["failure"], stored(job)) == ("outcome-unknown", 3)
+    job.succeed(given, **other)
+    assert stored(job) == 5
 
 
 def test_another_build_is_sent_though_its_name_is_known(job: Job) -> None:

@@ -116,7 +116,9 @@ def test_a_pull_followed_by_a_push_sends_nothing(job: Job) -> None:
     for operation in (
         "play.images.upload",
         "play.images.delete",
+        "play.images.deleteall",
         "play.listings.update",
+        "play.listings.patch",
         "play.edits.commit",
     ):
         assert before["requests"].get(operation, 0) == after["requests"].get(

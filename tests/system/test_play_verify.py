@@ -371,6 +371,7 @@ def test_a_release_stays_whatever_is_served(job: Job, code: int, failure: str) -
     job.emulator.config.generated_apks["*"] = {}
     again = job.succeed({**PLAY, "verify": "true", "wait-deadline": "0s"})
     assert again.outputs["served"] == "same"
+    assert len(job.emulator.state()["edits"]["committed"]) == 1
 
 
 @generating(protected=True)

@@ -77,7 +77,9 @@ def test_what_cloud_storage_states_is_found_right(
     """The object's md5 and crc32c are those of the file, in one request as well as in a session."""
     ended = run(tmp_path, emulator, data_of(size), STORAGE)
     assert ended.code == 0, ended.log
-    assert ended.results[0]["resource"]["crc32c"] == base64_of("crc32c", data_of(size))
+    resource = ended.results[0]["resource"]
+    assert resource["crc32c"] == base64_of("crc32c", data_of(size))
+    assert resource["md5Hash"] == base64_of("md5", data_of(size))
     assert ended.results[0]["sha256"] == hashlib.sha256(data_of(size)).hexdigest()
 
 
