@@ -8,6 +8,7 @@ import hashlib
 import io
 import json
 import os
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,8 @@ def test_google_auth_logs_in(client: EmulatorClient) -> None:
     )
     key.refresh(Request())
     assert key.valid
+    left = key.expiry.replace(tzinfo=timezone.utc) - datetime.now(timezone.utc)
+    assert timedelta(minutes=58) < left <= timedelta(hours=1)
     assert client.emulator.state()["tokens"][-1]["subject"] == "boss@example.com"
 
 
@@ -244,6 +247,7 @@ def test_google_cloud_storage_uploads(
     blob.upload_from_file(io.BytesIO(DATA), size=len(DATA), checksum="md5")
     blob.upload_from_file(io.BytesIO(DATA), size=len(DATA), checksum="crc32c")
     assert google.bucket("bucket").get_blob("a/b.bin").size == len(DATA)
+    assert blob.download_as_bytes() == DATA
     google.close()
     assert [one["size"] for one in client.emulator.state()["objects"]] == [
         len(DATA)

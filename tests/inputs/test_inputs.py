@@ -207,7 +207,7 @@ def test_an_env_file_that_cannot_be_read_is_a_problem(
         env_file.write_bytes(content)
     (problem,) = read("--env-file", str(env_file))[1]
     assert problem.name == "--env-file"
-    assert "can't be read" in problem.what
+    assert f"'{env_file}' can't be read" in problem.what
 
 
 # What each text means

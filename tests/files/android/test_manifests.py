@@ -8,6 +8,7 @@ import re
 import shutil
 import struct
 import subprocess
+import tracemalloc
 import zipfile
 from pathlib import Path
 
@@ -290,12 +291,15 @@ def test_a_zip_bomb_is_not_unpacked(tmp_path: Path) -> None:
     that.
     """
     honest = zipped(tmp_path / "a.apk", (APK, bytes(17 << 20)))
+    tracemalloc.start()
     assert "no more than 4,194,304 are plausible" in refusal(honest)
     data = honest.read_bytes().replace(
         struct.pack("<I", 17 << 20), struct.pack("<I", 1000)
     )
     honest.write_bytes(data)
     assert "differs from its checksum" in refusal(honest)
+    assert tracemalloc.get_traced_memory()[1] < 5 << 20
+    tracemalloc.stop()
 
 
 def test_an_encrypted_manifest_is_refused(tmp_path: Path) -> None:

@@ -84,26 +84,27 @@ def test_a_cancelled_session_is_over(client: EmulatorClient) -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "data", "offset"),
+    ("command", "data", "offset", "received"),
     [
-        ("upload", DATA[:GRANULE], ""),
-        ("upload", DATA[:1000], "0"),
-        ("upload", b"", "0"),
-        ("upload, finalize", DATA[:1000], "0"),
-        ("upload, finalize", DATA + b"x", "0"),
-        ("finalize", b"abc", "0"),
-        ("finalise", b"", "0"),
+        ("upload", DATA[:GRANULE], "", "0"),
+        ("upload", DATA[:1000], "0", "0"),
+        ("upload", b"", "0", "0"),
+        ("upload, finalize", DATA[:1000], "0", "1000"),
+        ("upload, finalize", DATA + b"x", "0", "0"),
+        ("finalize", b"abc", "0", "0"),
+        ("finalise", b"", "0", "0"),
     ],
 )
 def test_what_contradicts_the_session_is_refused(
-    client: EmulatorClient, command: str, data: bytes, offset: str
+    client: EmulatorClient, command: str, data: bytes, offset: str, received: str
 ) -> None:
-    """Offset, granularity, announced size and commands are checked; the session stays active and
-    untouched.
+    """Offset, granularity, announced size and commands are checked. The session stays active, and
+    keeps bytes only if the file ends before the size that was announced.
     """
     url = client.start_goog_session(size=len(DATA))
     reply = client.goog(url, command, data, Offset=offset)
     assert (reply.status, reply.header("X-Goog-Upload-Status")) == (400, "active")
+    assert status(client.goog(url, "query")) == (200, "active", received)
     assert client.emulator.state()["objects"] == []
 
 

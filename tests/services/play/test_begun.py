@@ -322,14 +322,19 @@ def test_what_a_run_gives_takes_the_place_of_what_people_gave() -> None:
 
 
 def test_a_promotion_keeps_the_countries_of_its_version_on_the_track() -> None:
-    """Name, notes and priority are those of the other track."""
-    play = Play(
-        production=[{**LIVE, **BY_PEOPLE}, OLD], beta=[release(42, name="1.42")]
-    )
+    """Name, notes and priority are those of the other track; notes in another language stay."""
+    english = {"language": "en-US", "text": "New."}
+    tested = release(42, name="1.42", releaseNotes=[english], inAppUpdatePriority=2)
+    play = Play(production=[{**LIVE, **BY_PEOPLE}, OLD], beta=[tested])
     wanted = job(fraction=0.3, promote_from="beta")
     Engine(play).run(wanted)
     wide = play.live.tracks["production"][0]
     assert (wide["userFraction"], wide["name"]) == (0.3, "1.42")
+    assert wide["releaseNotes"] == [
+        english,
+        {"language": "fr-FR", "text": "À la main."},
+    ]
+    assert wide["inAppUpdatePriority"] == 2
     assert wide["countryTargeting"] == BY_PEOPLE["countryTargeting"]
 
 

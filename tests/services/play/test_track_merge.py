@@ -408,6 +408,7 @@ def test_a_fraction_that_google_play_keeps_with_fewer_digits_is_the_same(
     options = ReleaseOptions("inProgress", 0.05)
     engine.run(release_job(tracks=("production",), options=options))
     assert play.live.tracks["production"] == [live, release(4)]
+    assert (play.count("PUT tracks"), play.commits) == (0, [])
     assert engine.outputs["committed"] == "true"
     assert engine.warnings == []
 

@@ -340,8 +340,15 @@ def test_a_review_wants_its_parameter_or_forbids_it(
     assert commit(client, edit, right).status == 200
 
 
-def test_a_review_in_flight(start_emulator: StartEmulator) -> None:
-    """ERROR_IF_IN_REVIEW refuses and leaves the edit; the default cancels the review and passes."""
+@pytest.mark.parametrize(
+    "cancelling",
+    ["", "?changesInReviewBehavior=CANCEL_IN_REVIEW_AND_SUBMIT"],
+    ids=["default", "cancel"],
+)
+def test_a_review_in_flight(start_emulator: StartEmulator, cancelling: str) -> None:
+    """ERROR_IF_IN_REVIEW refuses and leaves the edit; the default, which can also be given, cancels
+    the review and passes.
+    """
     client = start_emulator(in_review=True)
     edit = client.edit()
     assert (
@@ -349,12 +356,7 @@ def test_a_review_in_flight(start_emulator: StartEmulator) -> None:
         == 400
     )
     assert commit(client, edit, "?changesInReviewBehavior=SOMETHING").status == 400
-    assert (
-        commit(
-            client, edit, "?changesInReviewBehavior=CANCEL_IN_REVIEW_AND_SUBMIT"
-        ).status
-        == 200
-    )
+    assert commit(client, edit, cancelling).status == 200
 
 
 def test_a_draft_app_takes_drafts_alone(start_emulator: StartEmulator) -> None:
