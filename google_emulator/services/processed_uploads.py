@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeAlias
 
 from google_emulator.config import Config, ProcessingRule
@@ -392,7 +393,7 @@ class YouTube(Service):
                 UploadMethod(
                     f"youtube.captions.{verb}",
                     f"/upload{captions}",
-                    self._caption,
+                    partial(self._caption, f"youtube.captions.{verb}"),
                     methods=(method,),
                     accept=("*/*",),
                     scopes=(),
@@ -414,8 +415,8 @@ class YouTube(Service):
             "status": status,
         }
 
-    def _caption(self, request: Request, media: Media) -> dict[str, Json]:
-        task = self._processing.begin("youtube.captions.insert", request, media)
+    def _caption(self, method: str, request: Request, media: Media) -> dict[str, Json]:
+        task = self._processing.begin(method, request, media)
         snippet = dict(media.metadata.get("snippet") or {})
 
         def shown(task: Task) -> dict[str, Json]:
