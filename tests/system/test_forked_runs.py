@@ -27,6 +27,8 @@ def comparable(ended: Ended) -> Ended:
     changing = re.compile(r"\d+\.\d s\b|[\d.]+ \w+/s|\d{15,}")
     log = changing.sub("…", log)
     summary = changing.sub("…", ended.summary)
+    # The summary only says how long the run waited if it was long enough to say so.
+    summary = summary.replace(", … of it waiting for answers", "")
     outputs = {
         name: value for name, value in ended.outputs.items() if name != "results-file"
     }
