@@ -306,12 +306,13 @@ def _parse_env_file(path: str, problems: Problems) -> Sequence[Binding]:
 
 
 def _find_places(sources: Sources, problems: Problems) -> tuple[Given, Emptied]:
-    """Return the places where each input has a value, and the first one where it is empty although
-    that is a mistake.
+    """Return the places where each input has a value, and the first one where it is empty, for
+    inputs that refuse an empty text.
 
-    The places are searched in this order: the option, the variables, the env file. The first text
-    that is neither empty nor the word for leaving the input out counts; action.yml's default comes
-    last.
+    The places are searched in this order: the option, the variables, the env file. Every text that
+    is neither empty nor the word for leaving the input out is a value, and the first one counts. If
+    there is none, the places with the default of action.yml are returned. An empty place after a
+    value is left out.
     """
     texts = sources.texts_by_place()
     given: dict[str, list[Place]] = {}

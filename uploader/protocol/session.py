@@ -18,7 +18,8 @@ bytes that were on their way: the server may have stored none, some, or all of t
 finished the upload. Sending again from the old offset could put bytes in the wrong place, or finish
 an upload twice; a query has no effect. So no path in the table leads from OFFSET_UNKNOWN or
 UNCONFIRMED (the same after the last byte: the upload may be finished) to a `Send` except through
-`Stored`. A start that failed has stored nothing: it is simply repeated.
+`Stored`, or through a new session if the server has lost this one. A start that failed has stored
+nothing: it is simply repeated.
 
 What can't be known. When an UNCONFIRMED session is lost, or the server refuses to speak of it or
 does not say whether it goes on, the upload may have been finished. If a repeat replaces, it is
@@ -189,7 +190,8 @@ _ENDS: dict[type[Event], State] = {
 _OPEN: dict[type[Event], State] = {
     Stored: _KNOWN,
     Completed: State.COMPLETE,
-    OffsetUnknown: _UNKNOWN,  # UNCONFIRMED when everything was sent
+    # UNCONFIRMED after a `Send` with the last byte that may have been processed
+    OffsetUnknown: _UNKNOWN,
     TokenRejected: _UNKNOWN,
     SessionLost: _NEW,  # LOST_TOO_OFTEN after `MAX_RESTARTS`
     **_ENDS,
@@ -238,7 +240,7 @@ class Chunking:
 
     def after_interruption(self, offset: int) -> Chunking:
         """Return chunks of 8 MiB again after a request from `offset` broke, unless the length is
-        fixed.
+        fixed, or this was the first break at this offset and the chunking is patient.
         """
         if self.fixed is not None:
             return self

@@ -287,7 +287,8 @@ class Engine:
         """Upload independent files, several at a time, and return their results in order.
 
         Raises `Interrupted` or `Stopped`; any other failure is in the result of its file. Once an
-        upload was given up at the retry deadline, no other is begun.
+        upload was given up at the retry deadline, no other is begun: those have a TemporaryError as
+        failure.
         """
         self._begin_uploads()
         # Each file has its place in the record from the start, so that the record is complete

@@ -1,8 +1,9 @@
 """Fetches one file from a service, block by block, so that its size costs no memory.
 
 What has arrived is kept when the response breaks off, and the next request asks for the rest alone
-(RFC 9110, section 14), if it is still the same file. If a response does not fit the request or the
-responses before it, the file starts over. The bytes that arrive are counted, whatever the server
+(RFC 9110, section 14), if it is still the same file: by its strong ETag, or by its size alone if
+the server gives none. If a response does not fit the request or the responses before it, the file
+starts over. The bytes that arrive are counted, whatever the server
 says about lengths, and no more is taken than the step allows.
 """
 
@@ -121,7 +122,11 @@ class _Reception:
         self._file.clear()
 
     def attempt(self, max_seconds: float) -> Response | TransportError:
-        """Ask once for what is missing; return the response only when the file is whole."""
+        """Ask once for what is missing.
+
+        Returns the response if it completed the file, or is an error of the server's, and a
+        TransportError if bytes are missing still or the response was not the file.
+        """
         self._is_accepted = False
         response = self._client.exchange(
             self._request(),
@@ -181,13 +186,11 @@ class _Reception:
 
     def _receive_rest(self, headers: Headers) -> None:
         """Accept the rest of the same file, from exactly where it is missing."""
-        earlier_total = self._total
-        self._total = None
         content_range = _CONTENT_RANGE.fullmatch(headers.get("content-range") or "")
         if not content_range or int(content_range[1]) != self.offset:
             return
         total = int(content_range[2])
-        if earlier_total not in (None, total) or _version(headers) != self._etag:
+        if self._total not in (None, total) or _version(headers) != self._etag:
             return
         self._total = total
         self._check_size(total)

@@ -2,7 +2,7 @@
 upload has failed.
 
 `protocol.session` decides what to do next and what a response means. Here the requests are sent and
-the waits are taken, and each event of the session is reported to the upload.
+the waits are taken, and the upload is told what the server has confirmed.
 """
 
 from __future__ import annotations
@@ -104,7 +104,9 @@ class ResumableUpload:
     def run(self) -> Response:
         """Return the service's response to the finished upload.
 
-        Raises the errors of `uploader.errors`.
+        Raises OutcomeUnknown if it is not known whether the upload was finished. After
+        TemporaryError, CredentialsError, Interrupted and Stopped, the session stays in the journal,
+        and the next run continues it. After any other UploaderError it is cancelled and forgotten.
         """
         if self._session.state is State.NEW:
             self._go_on_with_earlier_session()

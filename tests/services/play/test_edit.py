@@ -151,6 +151,23 @@ def test_a_signal_during_the_commit_tells_of_the_doubt(shared: bool) -> None:
     )
 
 
+@pytest.mark.parametrize("shared", [False, True], ids=["own", "shared"])
+def test_a_lost_commit_that_can_not_be_looked_up_tells_of_the_doubt(
+    shared: bool,
+) -> None:
+    play = Play()
+    play.open_edit()
+    denied = refused(403, "The caller does not have permission")
+    play.fail(
+        "commit", OutcomeUnknown("No answer."), effect=lambda: play.fail("GET", denied)
+    )
+    engine = Engine(play)
+    with pytest.raises(UploaderError):
+        engine.run(release_job(artifact(2), existing_edit="1" if shared else ""))
+    assert "may have happened" in engine.log
+    assert engine.outputs["committed"] == ""
+
+
 @pytest.mark.parametrize(
     "name", ["GET bundles", "upload bundles", "GET tracks", "PUT tracks"]
 )

@@ -935,8 +935,9 @@ def listed_artifacts(
 def settle(edit: ReleaseEdit, error: Exception, *, keep: bool = False) -> Exception:
     """Keep, delete or forget the edit after a failure, and log what becomes of it.
 
-    Returns the failure, with other advice if `existing-edit-id` is to blame. With `keep` an edit
-    that has changes in it stays open after every failure, since other apps of the run are
+    Returns the failure; an ApiError about a shared edit that is closed has advice about
+    `existing-edit-id`. A failure that passes by itself, or a signal, keeps the edit. With `keep` an
+    edit that has changes in it stays open after every failure, since other apps of the run are
     committed.
     """
     job = edit.job
@@ -970,12 +971,12 @@ def _settle_open(edit: ReleaseEdit, error: BaseException) -> None:
     """Keep an open edit, or delete it if nobody will continue in it."""
     state = edit.state
     context = edit.context
-    if not state.own:
+    if state.stage is Stage.COMMITTING:
+        context.warning(_why_kept(edit))
+    elif not state.own:
         context.info(f"Edit {edit.id} was not opened by this run and stays open.")
     elif state.stage is Stage.REFUSED:
         context.info(f"Edit {edit.id} is kept with everything in it.")
-    elif state.stage is Stage.COMMITTING:
-        context.warning(_why_kept(edit))
     else:
         if state.commit is not CommitKnowledge.UNKNOWN:
             _discarded(edit, "Uploaded, then discarded with the edit", error)

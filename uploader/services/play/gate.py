@@ -524,7 +524,12 @@ def _judge_days(
     codes: set[str],
     baseline: set[str],
 ) -> tuple[Judged, ...]:
-    """Return the finding for each version code on each of the newest days, sorted by day."""
+    """Return a finding for each day of the period and each of the `codes` that was measured then,
+    sorted by day. `end` is the day after the last one.
+
+    A relative limit is compared with the measurements of the `baseline` on the same day. The share
+    of a finding is that of the version's users among all users of the day.
+    """
     first_day = end - timedelta(gate.days)
     rows: list[Measurement] = []
     compared: list[Measurement] = []

@@ -84,8 +84,8 @@ Kind = Literal["stepped", "completed", "held", "halted", "nothing"]
 class RolloutJob:
     """One look at a rollout.
 
-    `shares` are the shares of users that the rollout goes through, in ascending order. `gate` is
-    judged before each step.
+    `shares` are the shares of users that the rollout goes through, in ascending order. `gate` has
+    the limits that the release has to keep before each step.
     """
 
     release: ReleaseJob
@@ -97,12 +97,13 @@ class RolloutJob:
 class Decision:
     """The decision of a run, and why.
 
-    `release` is the release as it is to be, None if it stays as it is. `trouble` ends the run as an
-    error does. `made` is the release that is live by a commit of this job whose response was lost.
-    `in_doubt` says that the release has gone further since, so it is not known whether that commit
-    happened. `brief` is `why` in a few words, for a heading that names the release before them.
-    `by_hand` says that a person has to send the step for review. `pages` are the pages of the Play
-    Console that one needs next.
+    `kind` is what happens to the release; `halted` is also that of one which was found halted, and
+    has no `release` then. `release` is the release as it is to be, None if it stays as it is.
+    `trouble` ends the run as an error does. `made` is the release that is live by a commit of this
+    job whose response was lost. `in_doubt` says that the release has gone further since, so it is
+    not known whether that commit happened. `brief` is `why` in a few words, for a heading that
+    names the release before them. `by_hand` says that a person has to send the step for review.
+    `pages` are the pages of the Play Console that one needs next.
     """
 
     kind: Kind
@@ -327,7 +328,8 @@ def decide(
 ) -> Decision:
     """Decide what to do about the live releases of a track: a step, nothing, a hold or a halt.
 
-    `state` is the state of the review, None if it could not be looked up.
+    `state` is the state of the review, "" if Google Play does not list the release, and None if it
+    could not be looked up.
     """
     release = in_progress(live)
     if release is None:

@@ -92,11 +92,13 @@ class Comparison:
 
     - `reused`: the results of the artifacts that are there already, by version code.
     - `tracks`: what becomes of the tracks.
-    - `lists_tracks`: whether Google Play lists the tracks of the app.
+    - `lists_tracks`: whether Google Play has listed the tracks of the app; false if it was not
+      asked.
     - `published`: the files that went with a version that is live, in an earlier release.
-    - `sent`: the digests of the files that went with an artifact into this edit, or into the one
-      before it, whose commit happened; by purpose.
-    - `on_google_play`: the version codes that are there, and not in this edit alone.
+    - `sent`: the digests of what an earlier run put into this edit, or into the one before it,
+      whose commit happened; by purpose.
+    - `on_google_play`: the version codes that are there, and not put into this edit by an earlier
+      run.
     """
 
     reused: Mapping[int, FileResult]
@@ -125,7 +127,10 @@ class _TrackComparison:
 
 
 def _compare(edit: ReleaseEdit) -> Comparison:
-    """Read what the edit has, and find out whether the commit of an edit before it happened."""
+    """Read what the edit has and compare it with the job.
+
+    In a fresh edit after a commit in doubt, this also finds out whether that commit happened.
+    """
     content = _read(edit)
     lists_tracks = bool(edit.seen)
     # This may ask for a track that the list does not have, and so adds to what is seen.
@@ -160,12 +165,14 @@ def _look_for_earlier_commit(
 ) -> _TrackComparison:
     """Find out whether the commit of the edit before this one happened, and note it.
 
-    It happened if every track that it wrote is as it was written, or has gone on from there,
-    whatever people have changed beside that. If it wrote no track, or one is not so, it happened if
-    all that the job asks for is live.
+    It happened if Google Play has all artifacts of the job, and every track that the edit wrote is
+    as it was written, or has gone on from there, whatever people have changed beside that. If it
+    wrote no track, or one is not so, it happened if all that the job asks for is live: artifacts,
+    tracks, listing and testers.
 
-    Raises ReleaseRefused for a shared edit of which only the tracks are live: somebody may have
-    released the same by hand, and then other jobs have lost their part of the edit.
+    Raises ReleaseRefused for a shared edit of which the tracks are live, but not everything:
+    somebody may have released the same by hand, and then other jobs have lost their part of the
+    edit.
     """
     all_uploaded = len(reused) == len(set(edit.job.codes))
     committed_tracks: tuple[TrackChange, ...] = ()

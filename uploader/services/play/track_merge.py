@@ -9,8 +9,8 @@ release in progress is given up only if the job says so.
 
 A job with files, or a promotion, may run again after its release has gone further: the daily
 rollout or a person has taken it to more users or halted it. Then there is nothing left to do, and
-the track stays as it is. Only a job that has neither files nor a promotion changes a release that
-is there.
+the track stays as it is. Only a job that has neither files nor a promotion resumes a halted
+release.
 """
 
 from __future__ import annotations
@@ -77,9 +77,10 @@ class TrackChange:
     """A track as it was before this edit was touched, and as it is to be.
 
     `release` comes to the track, and `now` is what it holds in the edit. `gone_on` is given if
-    `release` was on the track before and stays as it is, with more users than the job asks for or
-    halted. `created` says that the edit creates the track. `replaced` is what a commit whose answer
-    was lost has replaced on the track; it is empty for a change that is yet to be made.
+    `release` was on the track before and stays as it is: with more users than the job asks for,
+    with a newer version as well, or halted. `created` says that the edit creates the track.
+    `replaced` is what a commit whose answer was lost has replaced on the track; it is empty for a
+    change that is yet to be made.
     """
 
     track: str
@@ -181,13 +182,12 @@ def plan_update(edit: ReleaseEdit, track: str) -> TrackChange:
     """Plan the change of one track: the release that comes to it, and all that it will then hold.
 
     The plan starts from what the track held before the edit was touched, since an earlier run may
-    have left its own release in the edit. What the job begins with (the release to promote or to
-    change, the rollouts on the track) is noted in `edit.begun`, and later plans start from it.
-    Three things are read anew: the status of the release to promote, the release to change in a
-    shared edit, and the rollouts of a track that holds the release already.
+    have left its own release in the edit. What the job begins with is noted in `edit.begun`. A
+    later plan promotes the same release, with the status that it has by then; it refuses to change
+    another release than the one noted, and to end a rollout that was started since.
 
-    Raises ReleaseRefused for a release that must not come to the track, and for a track that does
-    not exist.
+    Raises ReleaseRefused for a release that must not come to the track, if there is no release to
+    promote or to change, and for a track that does not exist; and the errors of its requests.
     """
     job = edit.job
     now = current_releases(edit, track)
@@ -794,8 +794,8 @@ def job_tracks_as_committed(edit: ReleaseEdit) -> tuple[TrackChange, ...]:
     """Return the tracks as they are, if each holds what the edit before this one wrote there, or
     what has become of it since.
 
-    The result is empty if one of them does not, or if that edit wrote for another wish: then the
-    tracks have to be planned.
+    The result is empty if one of them does not, if the job has no tracks, or if that edit wrote for
+    another wish: then the tracks have to be planned.
     """
     if edit.record.wish != edit.job.wish:
         return ()
