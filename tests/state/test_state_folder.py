@@ -77,6 +77,16 @@ def test_all_of_several_first_values_are_kept(tmp_path: Path) -> None:
         kept.close()
 
 
+def test_a_value_that_is_too_large_to_be_read_again_is_not_kept(tmp_path: Path) -> None:
+    """Nor is the value before it, which is no longer true."""
+    kept = store(tmp_path / "state", RecordingReporter())
+    name = "0" * 40
+    assert kept.write(name, {"notes": "first"})
+    assert not kept.write(name, {"notes": "x" * (4 << 20)})
+    assert kept.read(name) is None
+    kept.close()
+
+
 # --- what is removed ------------------------------------------------------------------------------
 
 

@@ -212,7 +212,10 @@ def test_an_image_with_other_bytes_is_not_written_and_the_rest_is(job: Job) -> N
     job.emulator.add_fault(SERVED, "damage-body", at=50)
     ended = job.fail(5, {**PULL, "concurrency": "1"})  # so that the icon comes first
     assert ended.outputs["failure"] == "download-damaged"
-    assert "en-US/images/icon is not what the service says it is" in ended.log
+    assert (
+        "The image metadata/en-US/images/icon is not what the service says it is"
+        in ended.log
+    )
     assert "en-US/images/icon.png" not in pulled(job)
     assert "en-US/images/phoneScreenshots/2_en-US.png" in pulled(job)
     assert job.run(PULL).code == 0

@@ -267,12 +267,18 @@ class SealedStore:
         return value
 
     def write(self, name: str, value: dict[str, Any]) -> bool:
-        """Keep a value, whole or not at all, and return whether it is on the disk now."""
+        """Keep a value, whole or not at all, and return whether it is on the disk now.
+
+        A value that is too large to be read again is not kept, nor the one that it replaces.
+        """
         if self._lock is None:
             return False
         text = json.dumps(value).encode()
         nonce = secrets.token_bytes(_NONCE)
         sealed = nonce + AESGCM(self._seal_key).encrypt(nonce, text, name.encode())
+        if len(sealed) > _MAX_BYTES:
+            self.remove(name)
+            return False
         kept = False
         with self._tolerant():
             if self._ours and not self._is_there(_MARK):

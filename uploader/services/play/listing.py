@@ -852,7 +852,7 @@ class Pull:
             f"/{url_path}=s0",  # the image itself rather than a preview
             destination,
             MAX_BYTES["image"],
-            destination.name,
+            f"the image {printable(destination.name)}",
             _ending,
             tuple(IMAGE_ENDINGS.values()),
             public=True,
