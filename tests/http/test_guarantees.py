@@ -7,6 +7,7 @@ from __future__ import annotations
 import select
 import socket
 import ssl
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -159,6 +160,11 @@ def test_after_an_early_response_the_connection_is_not_used_again(way: Way) -> N
     """What is left of the body could be read as the next request; that has a connection of its
     own.
     """
+    if sys.version_info >= (3, 14) and way.tls and way.proxy.startswith("https"):
+        pytest.skip(
+            "The ssl module of Python 3.14 raises the error of the failed write again instead of "
+            "reading what arrived through the TLS of a proxy: the run asks for the offset."
+        )
     heads: list[bytes] = []
 
     def serve(connection: socket.socket) -> None:

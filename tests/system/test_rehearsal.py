@@ -63,6 +63,7 @@ class Curious(io.StringIO):
                     self.status = answer.status
             except urllib.error.HTTPError as refused:
                 self.status = refused.code
+                refused.close()
         return super().write(text)
 
 
