@@ -54,12 +54,12 @@ from uploader.services.play import (
     release_words,
     track_merge,
 )
-from uploader.services.play.edit_lifecycle import recalled
+from uploader.services.play.edit_lifecycle import recall_edit
 from uploader.services.play.gate import Gate, judge, measure
 from uploader.services.play.model import Release
 from uploader.services.play.release_job import ReleaseJob, ReleaseOptions
 from uploader.services.play.review import live_versions
-from uploader.services.play.rollout import recalled_look, step_since
+from uploader.services.play.rollout import read_first_look, step_since
 from uploader.state.journal import Journal, SessionRecord
 from uploader.state.sealed_store import SealedStore
 from uploader.upload import resumable
@@ -359,10 +359,10 @@ def edit_records(data: bytes) -> None:
     both, or nothing.
     """
     job = ReleaseJob("com.example.app", tracks=("internal",))
-    look = recalled_look(data.decode("utf-8", "replace"))
+    look = read_first_look(data.decode("utf-8", "replace"))
     if look is not None:
         assert not step_since(look, (Release.of(["1"], "draft"),))
-    found = recalled(
+    found = recall_edit(
         job, RecordingContext({job.memory: data.decode("utf-8", "replace")})
     )
     if found is not None:
@@ -409,8 +409,10 @@ def track_answers(data: bytes) -> None:
             ReleaseOptions(status="inProgress", fraction=0.5), ["7"]
         )
         for decide in (
-            lambda: track_merge.merged("beta", live, release, replace_rollout=False),
-            lambda: track_merge.changed(options, track_merge.to_change("beta", live)),
+            lambda: track_merge.merge("beta", live, release, replace_rollout=False),
+            lambda: track_merge.apply_options(
+                options, track_merge.to_change("beta", live)
+            ),
             lambda: track_merge.to_promote("beta", live),
             lambda: track_merge.holds(live, [release]),
             lambda: track_merge.holds(live, live),

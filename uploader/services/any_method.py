@@ -110,7 +110,7 @@ def _explained(
     context: Context,
 ) -> Outcome:
     """Send the files, and explain the refusals of Drive and Cloud Storage."""
-    with any_method_advice.explained_refusals(method, parameters):
+    with any_method_advice.explain_refusals(method, parameters):
         return send(context)
 
 

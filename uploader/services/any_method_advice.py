@@ -180,7 +180,7 @@ def _id_in(value: object) -> str:
 
 
 @contextmanager
-def explained_refusals(method: str, params: Mapping[str, Any]) -> Iterator[None]:
+def explain_refusals(method: str, params: Mapping[str, Any]) -> Iterator[None]:
     """Give refusals of Drive and Cloud Storage the cause and the hint that their words leave out.
 
     A file that Drive does not find may be one that the account can't see.

@@ -92,7 +92,7 @@ def tracks_without_draft() -> Iterator[list[dict[str, Any]]]:
 def merged(live: list[dict[str, Any]], new: dict[str, Any]) -> list[dict[str, Any]]:
     """What a track holds once a release has come to it."""
     releases = tuple(map(Release, live))
-    after = track_merge.merged(
+    after = track_merge.merge(
         "production", releases, Release(new), replace_rollout=True
     )
     return [release.to_json() for release in after]

@@ -19,7 +19,7 @@ from uploader.services.play.edit_lifecycle import (
     PreviousEdit,
     ReleaseEdit,
     Stage,
-    recalled,
+    recall_edit,
 )
 from uploader.services.play.model import Release
 
@@ -65,7 +65,7 @@ def test_the_journal_keeps_the_state(state: EditState) -> None:
         PreviousEdit(surely_committed=True),
     )
     edit.remember()
-    found = recalled(job, context)
+    found = recall_edit(job, context)
     assert found is not None
     assert (found.id, found.state) == ("7", state.after(Event.RECALL))
     assert found.record == edit.record
@@ -123,5 +123,5 @@ def test_a_record_that_can_t_be_is_no_record(wrong: dict[str, object]) -> None:
     old = {"edit": "7", "sent": {}, "before": {}, "listing": False, "doubt": False}
     job = release_job(artifact(2))
     for record, sane in ((right, True), ({**right, **wrong}, False), (old, False)):
-        found = recalled(job, RecordingContext({job.memory: json.dumps(record)}))
+        found = recall_edit(job, RecordingContext({job.memory: json.dumps(record)}))
         assert (found is not None) == sane

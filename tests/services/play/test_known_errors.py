@@ -18,7 +18,7 @@ from uploader.services.play import known_errors
 from uploader.services.play.known_errors import (
     KNOWN_ERRORS,
     KnownError,
-    explained,
+    explain,
     find,
 )
 
@@ -163,7 +163,7 @@ def test_a_403_is_a_matter_of_permission_by_its_words_alone(
     """Google sends `forbidden` for many refusals that no right of the account would change: those
     are exit code 4.
     """
-    error = explained(refused(403, message, reason))
+    error = explain(refused(403, message, reason))
     assert (error.code, error.exit_code) == (code, 3 if permission else 4)
     assert message in error.what
     # Without an entry in the table no cause is given beyond Google's words; a hint always is.
@@ -196,7 +196,7 @@ def test_google_s_own_words_are_kept(known: KnownError) -> None:
     """The error says what the service said, and what it means; rights are the credentials' matter
     (exit code 3).
     """
-    error = explained(refused(400, known.words, "someReason"))
+    error = explain(refused(400, known.words, "someReason"))
     assert known.words in error.what
     assert (error.cause, error.hint) == (known.cause, known.hint)
     assert isinstance(error, CredentialsError if known.permission else ApiError)

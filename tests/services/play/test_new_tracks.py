@@ -198,4 +198,7 @@ def test_the_internal_track_of_watches_needs_no_creation() -> None:
     Engine(watch).run(job("wear:qa"))
     assert watch.live.tracks["wear:qa"] == [release(6)]
     assert watch.count(CREATE) == 0
-    assert testers.closed(("wear:qa", "qa", "wear:alpha")) == ("qa", "wear:alpha")
+    assert testers.closed_tracks(("wear:qa", "qa", "wear:alpha")) == (
+        "qa",
+        "wear:alpha",
+    )

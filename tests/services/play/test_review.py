@@ -19,10 +19,10 @@ from uploader.services.play.release import flow
 from uploader.services.play.review import (
     Listed,
     ReviewGoal,
-    awaited,
-    listed,
+    list_releases,
     state_of,
     state_of_release,
+    wait_for_review,
 )
 
 APPROVED, PUBLISHED = ReviewGoal("approved", 60), ReviewGoal("published", 60)
@@ -35,7 +35,7 @@ def wait(
     engine = RolloutEngine(play, pauses=pauses)
     tracks, outcome = ("production", "beta"), Outcome("Released.")
     engine.ended(
-        lambda context: awaited(PACKAGE, tracks, codes, goal, outcome, context)
+        lambda context: wait_for_review(PACKAGE, tracks, codes, goal, outcome, context)
     )
     return engine
 
@@ -186,13 +186,13 @@ def test_what_a_later_release_retains_has_its_own_state() -> None:
 def test_an_answer_in_no_documented_form_is_refused(response: Any) -> None:
     """Nothing is concluded from what can't be read."""
     with pytest.raises(ProtocolError):
-        listed(answers(lambda _: response), PACKAGE, "production")
+        list_releases(answers(lambda _: response), PACKAGE, "production")
 
 
 def test_a_track_that_was_never_used_is_empty_and_an_unknown_app_is_not() -> None:
     """Both are answered with 404."""
     unused = refused(404, "Track not found: production.")
-    assert listed(answers(lambda _: unused), PACKAGE, "production") == ()
+    assert list_releases(answers(lambda _: unused), PACKAGE, "production") == ()
     unknown = refused(404, "Package not found: com.example.app.")
     with pytest.raises(UploaderError):
-        listed(answers(lambda _: unknown), PACKAGE, "production")
+        list_releases(answers(lambda _: unknown), PACKAGE, "production")

@@ -8,7 +8,7 @@ from tests.support.fake_play import Play, artifact
 from tests.support.play_driver import Engine, release_job
 from tests.support.recording_context import RecordingContext
 from uploader.errors import Interrupted, ReleaseRefused, UploaderError
-from uploader.services.play.edit_lifecycle import ReleaseEdit, inserted
+from uploader.services.play.edit_lifecycle import ReleaseEdit, insert_edit
 from uploader.services.play.several_apps import App, SeveralApps
 
 APP = "com.example"
@@ -38,7 +38,7 @@ def test_a_warning_about_an_app_names_it_once(several: bool) -> None:
     run = two_apps(engine)
     context: App | Engine = run.apps[0] if several else engine
     job = release_job(artifact(2), apps_in_run=2 if several else 1)
-    edit: ReleaseEdit = inserted(job, context)
+    edit: ReleaseEdit = insert_edit(job, context)
     edit.warn_about_app("send it for review.")
     name = APP if several else job.package
     assert engine.warnings == [f"{name}: send it for review."]

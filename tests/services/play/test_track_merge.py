@@ -65,7 +65,7 @@ def test_a_release_displaces_its_own_kind_and_what_it_covers(
     live: list[dict[str, Any]], new: dict[str, Any], after: list[dict[str, Any]]
 ) -> None:
     """One completed, one staged, one draft: everything else on the track stays as it is."""
-    merged = track_merge.merged(
+    merged = track_merge.merge(
         "production", values(*live), Release(new), replace_rollout=False
     )
     assert merged == values(*after)
@@ -81,10 +81,10 @@ def test_a_rollout_is_displaced_only_when_told_so(new: dict[str, Any]) -> None:
         ServiceError,
         match="The release 5 is in progress on track production; 6 would end",
     ) as caught:
-        track_merge.merged("production", live, Release(new), replace_rollout=False)
+        track_merge.merge("production", live, Release(new), replace_rollout=False)
     assert caught.value.exit_code == 4
     assert "replace-rollout: true" in caught.value.hint
-    merged = track_merge.merged("production", live, Release(new), replace_rollout=True)
+    merged = track_merge.merge("production", live, Release(new), replace_rollout=True)
     assert Release(ROLLOUT) not in merged
 
 

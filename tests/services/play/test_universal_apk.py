@@ -12,7 +12,7 @@ from uploader.errors import TemporaryError
 from uploader.files.destination import Destination
 from uploader.files.workspace import Workspace
 from uploader.services.base import Outcome
-from uploader.services.play.universal_apk import UniversalApkGoal, fetched
+from uploader.services.play.universal_apk import UniversalApkGoal, fetch_apks
 
 APP = "com.example.app"
 DOWNLOAD = "play.generatedapks.download"
@@ -30,7 +30,7 @@ def fetch(bench: Bench, folder: Path, seconds: float = 3600.0) -> Outcome:
         Destination(Workspace(folder), "universal-apk", "{version-code}.apk"), seconds
     )
     return bench.engine.run(
-        lambda context: fetched(APP, ("42",), goal, Outcome("Released."), context)
+        lambda context: fetch_apks(APP, ("42",), goal, Outcome("Released."), context)
     )
 
 

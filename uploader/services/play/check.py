@@ -38,17 +38,17 @@ from uploader.services.play import (
     review,
 )
 from uploader.services.play.client import Edit
-from uploader.services.play.edit_lifecycle import read_and_deleted, unfinished
+from uploader.services.play.edit_lifecycle import find_unfinished_edit, read_and_delete
 from uploader.services.play.known_errors import (
     STORE_PRESENCE,
     TESTERS,
     TO_PRODUCTION,
     TO_TESTING,
-    explained,
+    explain,
     find,
 )
 from uploader.services.play.model import TrackName
-from uploader.services.play.track_names import STANDARD, meant
+from uploader.services.play.track_names import STANDARD, guess_track
 from uploader.text import capitalised, plural, sentence
 
 Result = Literal["ok", "missing", "look at this", "could not be checked"]
@@ -259,9 +259,9 @@ def _without_login(job: CheckJob, error: CredentialsError) -> list[Row]:
     why = "The login failed."
     return [
         Row(LOGIN, "missing", error.what),
-        _unchecked(API, why),
-        _unchecked(f"App {job.package}", why),
-        _unchecked(VIEW_APP, why),
+        _unchecked_row(API, why),
+        _unchecked_row(f"App {job.package}", why),
+        _unchecked_row(VIEW_APP, why),
         *_rest_unchecked(job, why),
     ]
 
@@ -274,10 +274,14 @@ def _check(job: CheckJob, context: Context) -> list[Row]:
     if job.tracks:
         track = job.tracks[0].text
     try:
-        review.listed(context, job.package, track)
+        review.list_releases(context, job.package, track)
     except ApiError as refusal:
         why = "See the row above that is missing."
-        return [_login(job), *_refused(job, refusal, why), *_rest_unchecked(job, why)]
+        return [
+            _login(job),
+            *_refusal_rows(job, refusal, why),
+            *_rest_unchecked(job, why),
+        ]
     rows = [
         _login(job),
         Row(API, "ok", "It is enabled in the account's project."),
@@ -294,7 +298,7 @@ def _check(job: CheckJob, context: Context) -> list[Row]:
     return rows
 
 
-def _refused(job: CheckJob, refusal: ApiError, why: str) -> list[Row]:
+def _refusal_rows(job: CheckJob, refusal: ApiError, why: str) -> list[Row]:
     """Return the rows of the API, the app and the permission to see it, if the first request was
     refused.
 
@@ -307,11 +311,11 @@ def _refused(job: CheckJob, refusal: ApiError, why: str) -> list[Row]:
         return [
             _answers(),
             Row(app, "missing", _advice(refusal)),
-            _unchecked(VIEW_APP, why),
+            _unchecked_row(VIEW_APP, why),
         ]
     if known.code == "permission-denied":
         detail = f"{_words(refusal)} Invite the account, and {_GRANT}."
-        return [_answers(), _unchecked(app, why), Row(VIEW_APP, "missing", detail)]
+        return [_answers(), _unchecked_row(app, why), Row(VIEW_APP, "missing", detail)]
     if known.permission:
         # It is about the Google Cloud project or the scopes of the login.
         detail = _advice(refusal)
@@ -319,16 +323,16 @@ def _refused(job: CheckJob, refusal: ApiError, why: str) -> list[Row]:
             detail = f"{_words(refusal)} It then takes a few minutes."
         return [
             Row(API, "missing", detail),
-            _unchecked(app, why),
-            _unchecked(VIEW_APP, why),
+            _unchecked_row(app, why),
+            _unchecked_row(VIEW_APP, why),
         ]
-    raise explained(refusal)
+    raise explain(refusal)
 
 
 def _login(job: CheckJob) -> Row:
     """Return the row of a login that was accepted."""
     if job.rehearsal:
-        return _unchecked(LOGIN, "A rehearsal uses the emulator's own credentials.")
+        return _unchecked_row(LOGIN, "A rehearsal uses the emulator's own credentials.")
     return Row(LOGIN, "ok", "Google gave an access token, and the service accepted it.")
 
 
@@ -336,13 +340,13 @@ def _answers() -> Row:
     return Row(API, "ok", "It answers.")
 
 
-def _unchecked(what: str, why: str) -> Row:
+def _unchecked_row(what: str, why: str) -> Row:
     return Row(what, "could not be checked", why)
 
 
 def _advice(refusal: ApiError) -> str:
     """Return Google's words, and what to do."""
-    hint = explained(refusal).hint
+    hint = explain(refusal).hint
     return f"{_words(refusal)} {hint}"
 
 
@@ -355,22 +359,22 @@ def _words(refusal: ApiError) -> str:
 def _rest_unchecked(job: CheckJob, why: str) -> list[Row]:
     """Return the rows of everything that is checked after the first request, as unchecked."""
     rows = _edit_unchecked(job, why)
-    rows += _granted_at_the_commit(job)
+    rows += _commit_permission_rows(job)
     if job.limits:
-        rows.append(_unchecked(VITALS, why))
+        rows.append(_unchecked_row(VITALS, why))
     return rows
 
 
 def _edit_unchecked(job: CheckJob, why: str) -> list[Row]:
     """Return the rows of what only an edit shows, as unchecked."""
-    rows = [_unchecked(EDIT, why), _unchecked(VALIDATION, why)]
+    rows = [_unchecked_row(EDIT, why), _unchecked_row(VALIDATION, why)]
     rows += _tracks_unchecked(job, why)
     return rows
 
 
 def _tracks_unchecked(job: CheckJob, why: str) -> list[Row]:
     """Return the rows of the job's own tracks, as unchecked."""
-    return [_unchecked(_row_of(track), why) for track in _custom_tracks(job)]
+    return [_unchecked_row(_row_of(track), why) for track in _custom_tracks(job)]
 
 
 def _row_of(track: TrackName) -> str:
@@ -383,7 +387,7 @@ def _custom_tracks(job: CheckJob) -> list[TrackName]:
     return [track for track in job.tracks if track.text not in STANDARD]
 
 
-def _granted_at_the_commit(job: CheckJob) -> list[Row]:
+def _commit_permission_rows(job: CheckJob) -> list[Row]:
     """Return the rows of the permissions that only a commit shows, as unchecked."""
     when = "Not known before a release is committed"
     testing: list[str] = []
@@ -399,21 +403,21 @@ def _granted_at_the_commit(job: CheckJob) -> list[Row]:
     rows: list[Row] = []
     if testing:
         needed = f"Needed for {', '.join(testing)}"
-        rows.append(_unchecked(TO_TESTING, f"{when}. {needed}; {_GRANT}."))
+        rows.append(_unchecked_row(TO_TESTING, f"{when}. {needed}; {_GRANT}."))
     if production:
         needed = f"Needed for {', '.join(production)}"
-        rows.append(_unchecked(TO_PRODUCTION, f"{when}. {needed}; {_GRANT}."))
+        rows.append(_unchecked_row(TO_PRODUCTION, f"{when}. {needed}; {_GRANT}."))
     needed = "Needed only for `images-directory`"
-    rows.append(_unchecked(STORE_PRESENCE, f"{when}. {needed}; {_GRANT}."))
+    rows.append(_unchecked_row(STORE_PRESENCE, f"{when}. {needed}; {_GRANT}."))
     needed = "Needed only for `testers` and `create-tracks`"
-    rows.append(_unchecked(TESTERS, f"{when}. {needed}; {_GRANT}."))
+    rows.append(_unchecked_row(TESTERS, f"{when}. {needed}; {_GRANT}."))
     return rows
 
 
 def _in_an_edit(job: CheckJob, context: Context) -> list[Row]:
     """Return the rows about an edit, and about the permissions that only its commit would show."""
     rows = _of_edit(job, context)
-    rows += _granted_at_the_commit(job)
+    rows += _commit_permission_rows(job)
     return rows
 
 
@@ -423,7 +427,7 @@ def _of_edit(job: CheckJob, context: Context) -> list[Row]:
     """
     if not job.may_open:
         return _edit_unchecked(job, "`dry-run: true` opens no edit.")
-    kept = unfinished(job.package, context)
+    kept = find_unfinished_edit(job.package, context)
     if kept:
         why_not = f"Edit {kept} of an unfinished release would be closed by another."
         return _edit_unchecked(job, why_not)
@@ -432,7 +436,7 @@ def _of_edit(job: CheckJob, context: Context) -> list[Row]:
     except ApiError as refusal:
         return _no_edit(job, refusal)
     opened = Row(EDIT, "ok", "An edit could be opened; nothing was changed in it.")
-    return [opened, *read_and_deleted(edit, partial(_read, job), context)]
+    return [opened, *read_and_delete(edit, partial(_read, job), context)]
 
 
 def _no_edit(job: CheckJob, refusal: ApiError) -> list[Row]:
@@ -445,14 +449,14 @@ def _no_edit(job: CheckJob, refusal: ApiError) -> list[Row]:
     else:
         detail = _advice(refusal)
     why = "No edit could be opened."
-    rows = [Row(EDIT, "missing", detail), _unchecked(VALIDATION, why)]
+    rows = [Row(EDIT, "missing", detail), _unchecked_row(VALIDATION, why)]
     rows += _tracks_unchecked(job, why)
     return rows
 
 
 def _names_of_rights(job: CheckJob) -> str:
     """Return the permissions to release to the job's tracks; if it has none, either will do."""
-    needed = [row.what for row in _granted_at_the_commit(job)]
+    needed = [row.what for row in _commit_permission_rows(job)]
     releases = [name for name in needed if name in (TO_TESTING, TO_PRODUCTION)]
     names = [f"“{name}”" for name in releases]
     if job.tracks:
@@ -466,7 +470,9 @@ def _read(job: CheckJob, edit: Edit) -> list[Row]:
     custom_tracks = _custom_tracks(job)
     if not custom_tracks:
         return rows
-    tracks_of_app = {str(entry.get("track", "")) for entry in edit.listed("tracks")}
+    tracks_of_app = {
+        str(entry.get("track", "")) for entry in edit.list_entries("tracks")
+    }
     for track in custom_tracks:
         if track.text in tracks_of_app:
             rows.append(Row(_row_of(track), "ok", "The app has it."))
@@ -478,7 +484,7 @@ def _read(job: CheckJob, edit: Edit) -> list[Row]:
 
 def _about_missing(track: str, tracks_of_app: Collection[str]) -> str:
     """Return what to do about a track that the app does not have."""
-    other = meant(track, dict.fromkeys((*STANDARD, *tracks_of_app)))
+    other = guess_track(track, dict.fromkeys((*STANDARD, *tracks_of_app)))
     if other:
         return f"The app has no such track. It is probably a misspelling of {other}."
     return (
@@ -514,7 +520,7 @@ def _vitals(job: CheckJob, context: Context) -> Row:
             needed = f"“{VIEW_APP}” and “{gate.VIEW_QUALITY}”"
             return Row(VITALS, "missing", f"The account needs {needed}: {_GRANT}.")
         words = refusal.message or refusal.what
-        return _unchecked(VITALS, sentence(f"Google says: {words}"))
+        return _unchecked_row(VITALS, sentence(f"Google says: {words}"))
     except (TemporaryError, ServiceError) as error:
-        return _unchecked(VITALS, error.what)
+        return _unchecked_row(VITALS, error.what)
     return Row(VITALS, "ok", "The Reporting API answers, for `halt-above`.")

@@ -137,7 +137,7 @@ class Edit:
                 f"The answer to the commit of edit {self.id} does not name it."
             )
 
-    def listed(
+    def list_entries(
         self, resource: Literal["bundles", "apks", "tracks", "listings"]
     ) -> Entries:
         """Return the whole list of one kind: artifacts with their digests, tracks with their
@@ -160,7 +160,7 @@ class Edit:
     def artifacts(self, kind: ArtifactKind) -> tuple[ListedArtifact, ...]:
         """Return the bundles, or the APKs, that the edit has."""
         artifacts = []
-        for entry in self.listed(kind):
+        for entry in self.list_entries(kind):
             artifact = ListedArtifact.from_json(entry)
             if artifact:
                 artifacts.append(artifact)
@@ -168,7 +168,7 @@ class Edit:
 
     def tracks(self) -> tuple[Track, ...]:
         """Return all tracks with their releases."""
-        return tuple(map(_track, self.listed("tracks")))
+        return tuple(map(_track, self.list_entries("tracks")))
 
     def track(self, name: str) -> Releases:
         """Return the releases of one track."""

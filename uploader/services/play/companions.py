@@ -30,7 +30,7 @@ def remember(edit: ReleaseEdit) -> None:
     }
     if not sent or not edit.job.lasting_state:
         return
-    remembered = {**_remembered(edit.job, edit.context), **sent}
+    remembered = {**_recall_published(edit.job, edit.context), **sent}
     newest = list(remembered.items())[-_MAX_REMEMBERED:]
     value = json.dumps(dict(newest))
     edit.context.remember(_key(edit.job), value)
@@ -60,7 +60,7 @@ def _kind(purpose: str) -> str:
     return purpose.partition(":")[0]
 
 
-def published(
+def find_published(
     job: ReleaseJob, context: Context, live: Collection[int]
 ) -> tuple[SupplementaryFile, ...]:
     """Return the files that an earlier run has committed, with the same content, for a version that
@@ -68,7 +68,7 @@ def published(
     """
     if not job.supplementary:
         return ()
-    remembered = _remembered(job, context)
+    remembered = _recall_published(job, context)
     files: list[SupplementaryFile] = []
     for file in job.supplementary:
         digest = remembered.get(file.purpose)
@@ -85,7 +85,7 @@ def _digest(file: SupplementaryFile, context: Context) -> str:
     return f"references:{file.file}"
 
 
-def _remembered(job: ReleaseJob, context: Context) -> Mapping[str, str]:
+def _recall_published(job: ReleaseJob, context: Context) -> Mapping[str, str]:
     """Return what earlier runs have committed, by purpose; {} if that can't be read."""
     text = context.recall(_key(job))
     if not text:

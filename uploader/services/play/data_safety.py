@@ -23,7 +23,7 @@ from uploader.services.play import (
     SCOPE,
     client,
 )
-from uploader.services.play.known_errors import explained_refusals
+from uploader.services.play.known_errors import explain_refusals
 from uploader.text import plural
 
 _PATH = "/androidpublisher/v3/applications/{package}/dataSafety"
@@ -81,7 +81,7 @@ def _flow(
         json={"safetyLabels": text},
         what="the data safety form",
     )
-    with explained_refusals():
+    with explain_refusals():
         context.call(call)
     if not rehearsal:
         context.info(

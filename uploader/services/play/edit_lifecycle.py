@@ -91,7 +91,7 @@ from uploader.services.play.known_errors import (
     TESTERS,
     TO_PRODUCTION,
     TO_TESTING,
-    explained,
+    explain,
     find,
     needs_new_build,
 )
@@ -479,27 +479,27 @@ class ReleaseEdit:
         shows = _any_shown(self.changes)
         shared_id = self.previous.shared_id
         if shared_id and not shows:
-            raise gone(shared_id)
+            raise edit_gone_error(shared_id)
         if is_live and shows:
             self.apply(Event.SEEN_LIVE)
             return
         self.apply(Event.NOT_SEEN)
         self._tell_missing(self.changes)
         if shared_id:
-            raise gone(shared_id, "what this run put into it is not live")
+            raise edit_gone_error(shared_id, "what this run put into it is not live")
         # It reads what the record says is not committed, so that comes before the new record.
         _take_back(
             self, "Uploaded, then lost with the edit, whose commit did not happen."
         )
         self.record = EditRecord()
 
-    def changing(self, purpose: str) -> None:
+    def begin_change(self, purpose: str) -> None:
         """Write to the journal that something is about to change."""
         with self._lock:
             if self._note_change(purpose):
                 self.remember()
 
-    def writing(self, track: str, before: Releases, after: Releases) -> None:
+    def begin_track_change(self, track: str, before: Releases, after: Releases) -> None:
         """Write to the journal what a track held and is to hold, before the track is written."""
         with self._lock:
             self._note_change(self.job.track_purpose(track))
@@ -554,7 +554,7 @@ class ReleaseEdit:
             text = f"{self.job.package}: {text}"
         self.context.warning(text)
 
-    def changed(self, purpose: str, digest: str) -> None:
+    def finish_change(self, purpose: str, digest: str) -> None:
         """Write to the journal what Google Play accepted."""
         with self._lock:
             self.record.changes[purpose] = digest
@@ -616,7 +616,7 @@ def _any_shown(purposes: Iterable[str]) -> bool:
     return any(map(is_shown, purposes))
 
 
-def recalled(job: ReleaseJob, context: Context) -> ReleaseEdit | None:
+def recall_edit(job: ReleaseJob, context: Context) -> ReleaseEdit | None:
     """Return the edit that the journal holds, None if it holds none that can be read."""
     try:
         record = json.loads(context.recall(job.memory) or "{}")
@@ -624,12 +624,12 @@ def recalled(job: ReleaseJob, context: Context) -> ReleaseEdit | None:
             job,
             context,
             Edit(context, job.package, str(record["edit"])),
-            _recalled_state(record),
-            _recalled_changes(record),
+            _recall_state(record),
+            _recall_changes(record),
             JobBeginning(
-                promotion_source=_recalled_source(job, record),
-                releases=_begun(job, record),
-                rollouts=_rollouts(job, record),
+                promotion_source=_recall_source(job, record),
+                releases=_recall_releases(job, record),
+                rollouts=_recall_rollouts(job, record),
             ),
             PreviousEdit(surely_committed=record.get("surely committed") is True),
         )
@@ -637,7 +637,7 @@ def recalled(job: ReleaseJob, context: Context) -> ReleaseEdit | None:
         return None
 
 
-def _recalled_changes(record: Mapping[str, Any]) -> EditRecord:
+def _recall_changes(record: Mapping[str, Any]) -> EditRecord:
     changes = {
         str(purpose): str(digest) for purpose, digest in record["changes"].items()
     }
@@ -650,7 +650,7 @@ def _recalled_changes(record: Mapping[str, Any]) -> EditRecord:
     )
 
 
-def _recalled_source(job: ReleaseJob, record: Mapping[str, Any]) -> Release | None:
+def _recall_source(job: ReleaseJob, record: Mapping[str, Any]) -> Release | None:
     """Return the release that the promotion has begun with; None if the job promotes another."""
     begun = record.get("promotion", {})
     if begun.get("wish") != job.promotion:
@@ -665,7 +665,7 @@ def _flag(value: object) -> bool | None:
     return None
 
 
-def _begun(job: ReleaseJob, record: Mapping[str, Any]) -> dict[str, Release]:
+def _recall_releases(job: ReleaseJob, record: Mapping[str, Any]) -> dict[str, Release]:
     """Return the releases that the job began to change, if it was for the same wish."""
     begun = record.get("begun", {})
     if begun.get("wish") != job.wish:
@@ -676,7 +676,9 @@ def _begun(job: ReleaseJob, record: Mapping[str, Any]) -> dict[str, Release]:
     return by_track
 
 
-def _rollouts(job: ReleaseJob, record: Mapping[str, Any]) -> dict[str, frozenset[str]]:
+def _recall_rollouts(
+    job: ReleaseJob, record: Mapping[str, Any]
+) -> dict[str, frozenset[str]]:
     """Return the rollouts that the job may replace, if it was for the same wish."""
     begun = record.get("rollouts", {})
     if begun.get("wish") != job.wish:
@@ -687,7 +689,7 @@ def _rollouts(job: ReleaseJob, record: Mapping[str, Any]) -> dict[str, frozenset
     return by_track
 
 
-def _recalled_state(record: Mapping[str, Any]) -> EditState:
+def _recall_state(record: Mapping[str, Any]) -> EditState:
     """Return the state of a recorded edit, as a later run has to see it. Raises one of
     `_UNREADABLE` for a record that can't be.
     """
@@ -710,7 +712,7 @@ def perhaps_committed(
             continue
         with suppress(*_UNREADABLE):
             record = json.loads(recall(job.memory) or "{}")
-            if _recalled_state(record).in_doubt:
+            if _recall_state(record).in_doubt:
                 packages.append(job.package)
     if not packages:
         return ""
@@ -731,7 +733,7 @@ def _tracks(record: Mapping[str, Any]) -> dict[str, Releases]:
     return by_track
 
 
-def opened(job: ReleaseJob, context: Context) -> ReleaseEdit:
+def open_edit(job: ReleaseJob, context: Context) -> ReleaseEdit:
     """Return the edit to work in: the one that `existing-edit-id` names, the one that an earlier
     run of the job left, or a fresh one.
     """
@@ -739,11 +741,11 @@ def opened(job: ReleaseJob, context: Context) -> ReleaseEdit:
         return _open_shared(job, context)
     if not job.commits:
         context.publish({"committed": "false"})
-    kept = recalled(job, context)
+    kept = recall_edit(job, context)
     if kept is None:
-        return inserted(job, context)
+        return insert_edit(job, context)
     try:
-        return _taken_up(kept)
+        return _take_up(kept)
     except UploaderError as error:
         if kept.state.in_doubt:
             perhaps = perhaps_committed((job,), context.recall)
@@ -759,14 +761,14 @@ def _open_shared(job: ReleaseJob, context: Context) -> ReleaseEdit:
         edit.api.get()
     except ApiError as refused:
         if find(refused) in (EDIT_GONE, OTHER):
-            raise blaming_the_input(refused) from refused
+            raise blame_input(refused) from refused
         raise
     context.info(f"Working in edit {edit.id}.")
     context.publish({"edit-id": edit.id, "committed": "false"})
     return edit
 
 
-def _taken_up(kept: ReleaseEdit) -> ReleaseEdit:
+def _take_up(kept: ReleaseEdit) -> ReleaseEdit:
     """Return the edit of an earlier run if it is open and this run asks for all that is in it,
     otherwise a fresh one, which takes its place if this run asks for the same.
     """
@@ -782,7 +784,7 @@ def _taken_up(kept: ReleaseEdit) -> ReleaseEdit:
         # It is a copy of what was live then, and people may have changed that since.
         context.info(f"Edit {kept.id} of an earlier run has no changes in it.")
         discard(kept)
-        return inserted(job, context)
+        return insert_edit(job, context)
     was_sent = kept.state.commit is not CommitKnowledge.NONE
     if kept.state.open:
         look(kept)
@@ -804,11 +806,11 @@ def _taken_up(kept: ReleaseEdit) -> ReleaseEdit:
         # None of the promoted versions can have come to users.
         kept.begun.promotion_source = None
     if serves:
-        return inserted(job, context, kept)
-    return inserted(job, context)
+        return insert_edit(job, context, kept)
+    return insert_edit(job, context)
 
 
-def blaming_the_input(refused: ApiError) -> ApiError:
+def blame_input(refused: ApiError) -> ApiError:
     """Return the refusal with the advice to correct `existing-edit-id`, which names no open edit.
 
     Running again would not change that.
@@ -820,7 +822,7 @@ def blaming_the_input(refused: ApiError) -> ApiError:
     )
 
 
-def inserted(
+def insert_edit(
     job: ReleaseJob, context: Context, lost: ReleaseEdit | None = None
 ) -> ReleaseEdit:
     """Open a fresh edit, in place of a `lost` one if there is one.
@@ -865,7 +867,7 @@ def _warn_of_closing(package: str, context: Context) -> None:
     """Warn that the edit to be opened closes that of a release which an earlier run did not
     finish.
     """
-    kept = unfinished(package, context)
+    kept = find_unfinished_edit(package, context)
     if kept:
         context.warning(
             f"Edit {kept} of an unfinished release of {package} is closed by the edit of this run, "
@@ -917,7 +919,7 @@ def _is_not_found(refused: ApiError) -> bool:
     return refused.status in (404, 410)
 
 
-def listed_artifacts(
+def list_artifacts(
     edit: ReleaseEdit, kinds: Sequence[ArtifactKind] = ("bundles", "apks")
 ) -> ListedArtifacts:
     """Return the artifacts of these kinds that the edit has, by version code.
@@ -979,7 +981,9 @@ def _settle_open(edit: ReleaseEdit, error: BaseException) -> None:
         context.info(f"Edit {edit.id} is kept with everything in it.")
     else:
         if state.commit is not CommitKnowledge.UNKNOWN:
-            _discarded(edit, "Uploaded, then discarded with the edit", error)
+            _mark_uploads_discarded(
+                edit, "Uploaded, then discarded with the edit", error
+            )
         with suppress(Interrupted):  # the first error is the one that counts
             discard(edit)
 
@@ -990,16 +994,16 @@ def _settle_closed(edit: ReleaseEdit, error: Exception) -> Exception:
     """
     state = edit.state
     if not state.in_doubt:
-        lost(edit, error)
+        mark_uploads_lost(edit, error)
     if not state.own and isinstance(error, ApiError):
-        return blaming_the_input(error)
+        return blame_input(error)
     if state.stage is Stage.GONE:
         edit.context.publish({"edit-id": ""})
     edit.forget()
     return error
 
 
-def lost(edit: ReleaseEdit, error: BaseException) -> None:
+def mark_uploads_lost(edit: ReleaseEdit, error: BaseException) -> None:
     """Mark this run's uploads as discarded if their edit is gone.
 
     The output `committed` is taken back as well: whoever closed the edit may have released the
@@ -1009,12 +1013,12 @@ def lost(edit: ReleaseEdit, error: BaseException) -> None:
         return
     what = "Uploaded, then lost with the edit, which is gone"
     if edit.job.commits:
-        _discarded(edit, what, error, "committed")
+        _mark_uploads_discarded(edit, what, error, "committed")
     else:
-        _discarded(edit, what, error)
+        _mark_uploads_discarded(edit, what, error)
 
 
-def _discarded(
+def _mark_uploads_discarded(
     edit: ReleaseEdit, what: str, error: BaseException, *outputs: str
 ) -> None:
     """Mark this run's uploads as discarded because of an error, and take back these outputs and the
@@ -1256,7 +1260,7 @@ def _has_happened(edit: ReleaseEdit, lost: UploaderError, waits: Backoff) -> boo
     waits.wait(f"the commit of edit {edit.id} was not answered")
     look(edit)
     if edit.state.stage is Stage.GONE:
-        raise _gone_after_commit(edit) from lost
+        raise _gone_after_commit_error(edit) from lost
     return edit.state.stage is Stage.COMMITTED
 
 
@@ -1276,7 +1280,7 @@ def _settle_gone(edit: ReleaseEdit, refused: ApiError) -> None:
         _note_closed(edit, refused)
         if edit.state.stage is Stage.COMMITTED:
             return
-        raise gone(edit.id) from None
+        raise edit_gone_error(edit.id) from None
     if edit.state.own:
         # Nobody but this program works in it, so it may be gone because of this commit.
         edit.apply(Event.RESPONSE_LOST)
@@ -1288,7 +1292,7 @@ def _with_edit(edit: ReleaseEdit, refused: UploaderError) -> UploaderError:
     """Return the refusal of a commit with its cause, its hint, and what becomes of the edit."""
     error = refused
     if isinstance(refused, ApiError):
-        error = explained(refused)
+        error = explain(refused)
     if error.code == "permission-denied":
         error = error.with_advice(hint=_permissions_to_commit(edit.job))
     kept = f"Edit {edit.id}"
@@ -1336,7 +1340,7 @@ def _permissions_to_commit(job: ReleaseJob) -> str:
     )
 
 
-def gone(
+def edit_gone_error(
     name: str, outcome: str = "it is not known whether it was committed"
 ) -> ReleaseRefused:
     """Return the error for an edit that is gone after its commit was not answered.
@@ -1352,11 +1356,13 @@ def gone(
     )
 
 
-def _gone_after_commit(edit: ReleaseEdit) -> ReleaseRefused:
+def _gone_after_commit_error(edit: ReleaseEdit) -> ReleaseRefused:
     """Return the refusal for an edit that is gone after a commit whose answer was lost."""
     if edit.state.commit is CommitKnowledge.NONE:
-        return gone(edit.id, "it was not committed: the app was changed outside of it")
-    return gone(edit.id)
+        return edit_gone_error(
+            edit.id, "it was not committed: the app was changed outside of it"
+        )
+    return edit_gone_error(edit.id)
 
 
 def close(edit: ReleaseEdit, error: ApiError) -> None:
@@ -1369,19 +1375,19 @@ def close(edit: ReleaseEdit, error: ApiError) -> None:
         edit.apply(Event.CLOSED)
 
 
-def unfinished(package: str, context: Context) -> str:
+def find_unfinished_edit(package: str, context: Context) -> str:
     """Return the id of the open edit of a release that an earlier run did not finish; empty if
     there is none.
 
     Opening another edit would close it.
     """
-    kept = recalled(ReleaseJob(package), context)
+    kept = recall_edit(ReleaseJob(package), context)
     if kept is None or not kept.state.open:
         return ""
     return kept.id
 
 
-def read_and_deleted(edit: Edit, read: Callable[[Edit], T], context: Context) -> T:
+def read_and_delete(edit: Edit, read: Callable[[Edit], T], context: Context) -> T:
     """Return what is read in the edit, and delete it, also after a failure or a signal."""
     try:
         content = read(edit)

@@ -201,7 +201,7 @@ def measure(context: Context, package: str, gate: Gate) -> dict[Metric, Answer]:
 def _ask(context: Context, package: str, metric: Metric, days: int) -> Answer:
     """Return the newest days of one metric, or why they are not known."""
     try:
-        return _measured(context, package, metric, days)
+        return _fetch_metric(context, package, metric, days)
     except ApiError as error:
         refused = _lasting_refusal(error)
         if refused is None:
@@ -228,7 +228,9 @@ def _lasting_refusal(refusal: ApiError) -> Refused | None:
     return None
 
 
-def _measured(context: Context, package: str, metric: Metric, days: int) -> Measured:
+def _fetch_metric(
+    context: Context, package: str, metric: Metric, days: int
+) -> Measured:
     """Return the newest days of one metric, for all versions.
 
     The query is for all versions, so that one that Google leaves out because it has few users is
@@ -411,10 +413,10 @@ def judge(
     for limit in gate.limits:
         measured = found[limit.metric]
         judgements.append(_judge(gate, limit, now, measured, versions, completed))
-    return _combined(gate.limits, judgements)
+    return _combine(gate.limits, judgements)
 
 
-def _combined(limits: Sequence[Limit], judgements: Sequence[Judgement]) -> Judgement:
+def _combine(limits: Sequence[Limit], judgements: Sequence[Judgement]) -> Judgement:
     """Return the strictest of the judgements, one under each limit, with the findings of all.
 
     Its reasons are those of the judgements that are as strict.

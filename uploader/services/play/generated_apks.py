@@ -218,7 +218,7 @@ def list_generated_apks(package: str, code: str, context: Context) -> list[Signi
         if not apks:
             continue
         if not re.fullmatch("[0-9a-f]{64}", certificate):
-            raise _undocumented(code)
+            raise _undocumented_error(code)
         keys.append(SigningKey(certificate, apks))
         count += len(apks)
     if count > MAX_APKS:
@@ -237,7 +237,7 @@ def _apks(
     for name, kind in _KINDS.items():
         for entry in entries(key, name):
             if not _is_documented(entry):
-                raise _undocumented(version["code"])
+                raise _undocumented_error(version["code"])
             module = entry.get("moduleName", "")
             yield GeneratedApk(
                 kind,
@@ -275,11 +275,11 @@ def _path(entry: Mapping[str, Any], version: Mapping[str, str]) -> str:
     """Return the path of a download. Raises ProtocolError if its id can't be part of a path."""
     download = entry.get("downloadId")
     if not isinstance(download, str) or not download.strip("."):
-        raise _undocumented(version["code"])
+        raise _undocumented_error(version["code"])
     return expand(_DOWNLOAD, {**version, "download": download})
 
 
-def _undocumented(code: str) -> ProtocolError:
+def _undocumented_error(code: str) -> ProtocolError:
     """Return the error for a list of APKs that can't be read."""
     return ProtocolError(
         f"Google Play returned the APKs of version {code} in an undocumented format.",

@@ -106,7 +106,7 @@ def needs_new_build(code: str) -> bool:
     return code in _KNOWN and _KNOWN[code].new_build
 
 
-def explained(error: ApiError) -> ApiError | CredentialsError:
+def explain(error: ApiError) -> ApiError | CredentialsError:
     """Return the refusal with cause and hint, as a CredentialsError if the account lacks a
     permission.
     """
@@ -124,7 +124,7 @@ def explained(error: ApiError) -> ApiError | CredentialsError:
     return error.with_what(what).with_advice(cause=cause, hint=hint, code=known.code)
 
 
-def explained_comparison(error: ApiError) -> ApiError | CredentialsError:
+def explain_comparison(error: ApiError) -> ApiError | CredentialsError:
     """Return the refusal of a request that a comparison with the served APKs makes, with cause and
     hint: there is nothing to release by hand, and another permission is needed.
     """
@@ -134,10 +134,10 @@ def explained_comparison(error: ApiError) -> ApiError | CredentialsError:
         hint = (
             error.hint or "Run again with `target: play-verify`, which uploads nothing."
         )
-        refused = explained(error.with_advice(cause=cause, hint=hint))
-        # `explained` advises to release by hand.
+        refused = explain(error.with_advice(cause=cause, hint=hint))
+        # `explain` advises to release by hand.
         return refused.with_advice(hint=hint)
-    refused = explained(error)
+    refused = explain(error)
     if error.status != 403 or refused.code not in (OTHER.code, "permission-denied"):
         return refused
     cause = _KNOWN["permission-denied"].cause
@@ -150,14 +150,14 @@ def explained_comparison(error: ApiError) -> ApiError | CredentialsError:
 
 
 @contextmanager
-def explained_refusals(*, reading: bool = False) -> Iterator[None]:
+def explain_refusals(*, reading: bool = False) -> Iterator[None]:
     """Give a refusal of Google Play its cause and its hint. A run that only reads (`reading`) is
     told to ask for less permission.
     """
     try:
         yield
     except ApiError as refused:
-        error = explained(refused)
+        error = explain(refused)
         if reading and error.code == "permission-denied":
             raise error.with_advice(hint=_MAY_READ) from None
         raise error from None

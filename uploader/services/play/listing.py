@@ -63,10 +63,10 @@ from uploader.services.play import (
 from uploader.services.play.client import Edit
 from uploader.services.play.edit_lifecycle import (
     ReleaseEdit,
-    read_and_deleted,
-    unfinished,
+    find_unfinished_edit,
+    read_and_delete,
 )
-from uploader.services.play.known_errors import explained
+from uploader.services.play.known_errors import explain
 from uploader.services.play.model import ListedImage, Release, Releases
 from uploader.services.play.plan import ImageChange, TextChange
 from uploader.text import plural
@@ -137,7 +137,7 @@ def compare(edit: ReleaseEdit, listing: StoreFiles) -> ListingDifference:
     """Return what differs between the directory and the edit. Nothing is changed."""
     prune = edit.job.prune_images
     listed = {}
-    for entry in edit.api.listed("listings"):
+    for entry in edit.api.list_entries("listings"):
         language = str(entry.get("language", ""))
         listed[language] = entry
     changes = _text_changes(listing, listed)
@@ -312,7 +312,7 @@ def synchronise(edit: ReleaseEdit, difference: ListingDifference) -> None:
     places = [place for place in difference.places if place.change]
     unproven = _change_images(edit, places)
     waits = edit.context.backoff()
-    while unsettled := _unsettled(edit, unproven):
+    while unsettled := _list_unsettled(edit, unproven):
         waits.wait("the images on Google Play are not those that were sent")
         _change_images(edit, unsettled)
         unproven = unsettled
@@ -323,7 +323,7 @@ def _write_texts(
 ) -> None:
     """Create or change the listing of one language."""
     texts = difference.texts[language]
-    edit.changing(edit.job.listing_purpose(edit.context.sha256))
+    edit.begin_change(edit.job.listing_purpose(edit.context.sha256))
     if language in difference.new_languages:
         edit.api.create_listing(language, texts)
     else:
@@ -341,7 +341,7 @@ def _change_images(edit: ReleaseEdit, places: Sequence[Place]) -> list[Place]:
     """
     if not places:
         return []
-    edit.changing(edit.job.listing_purpose(edit.context.sha256))
+    edit.begin_change(edit.job.listing_purpose(edit.context.sha256))
     removals = [partial(_remove_images, edit, place) for place in places]
     edit.context.together(removals)
     for place in places:
@@ -441,7 +441,7 @@ def _is_proven(result: FileResult) -> bool:
     return ListedImage.from_json(image).sha256 == result.sha256
 
 
-def _unsettled(edit: ReleaseEdit, places: Sequence[Place]) -> list[Place]:
+def _list_unsettled(edit: ReleaseEdit, places: Sequence[Place]) -> list[Place]:
     """List places again, and return those whose images are not the expected ones, with what is
     still to be done.
     """
@@ -472,7 +472,7 @@ def _place(edit: ReleaseEdit, name: Name, images: Artifacts, live: Images) -> Pl
     """Compare one place: `images` are those of the directory, `live` those on Google Play."""
     digests = [edit.context.sha256(image) for image in images]
     spots = _spots(edit, name, live, digests)
-    unwanted = _unwanted(edit, live, spots, digests)
+    unwanted = _images_to_delete(edit, live, spots, digests)
     kept = _digests(live) - _digests(unwanted)
     uploads: list[Upload] = []
     reused: list[FileResult] = []
@@ -480,7 +480,7 @@ def _place(edit: ReleaseEdit, name: Name, images: Artifacts, live: Images) -> Pl
     sent_digests: Counter[str] = Counter()
     for image, digest, spot in zip(images, digests, spots, strict=True):
         if spot is not None:
-            reused.append(_reused(image, digest, live[spot]))
+            reused.append(_reused_result(image, digest, live[spot]))
             continue
         before = kept[digest] + sent_digests[digest]
         uploads.append(_upload(edit, name, image, digest, before))
@@ -540,7 +540,7 @@ def _image_change(
     return ImageChange(*name, tuple(added), tuple(moved), replaced, staying, addresses)
 
 
-def _unwanted(
+def _images_to_delete(
     edit: ReleaseEdit,
     live: Images,
     spots: Sequence[int | None],
@@ -577,7 +577,7 @@ def _upload(
     return edit.api.image(language, kind, image, search)
 
 
-def _reused(image: Artifact, digest: str, live: ListedImage) -> FileResult:
+def _reused_result(image: Artifact, digest: str, live: ListedImage) -> FileResult:
     """Return the result of an image that is on Google Play already."""
     return FileResult(
         image.name,
@@ -728,9 +728,9 @@ class Pull:
             else:
                 self._refuse_if_unfinished(context)
                 edit = client.insert(context, self.package)
-                read_and_deleted(edit, partial(self._read, context), context)
+                read_and_delete(edit, partial(self._read, context), context)
         except ApiError as refused:
-            raise explained(refused) from None
+            raise explain(refused) from None
         if self.dry_run:
             count = plural(len(self.texts) + len(self.images), "file")
             return Outcome(f"{self.package}: {count} would be pulled; none is written.")
@@ -738,7 +738,7 @@ class Pull:
 
     def _refuse_if_unfinished(self, context: Context) -> None:
         """Raise ReleaseRefused if a new edit would close that of an unfinished release."""
-        kept = unfinished(self.package, context)
+        kept = find_unfinished_edit(self.package, context)
         if kept:
             raise ReleaseRefused(
                 f"Edit {kept} of an unfinished release is open, and opening another would "
@@ -788,7 +788,7 @@ class Pull:
     def _read_listing(self, context: Context, edit: Edit) -> None:
         """Read the texts and the lists of images of every language."""
         languages = []
-        for entry in edit.listed("listings"):
+        for entry in edit.list_entries("listings"):
             language = str(entry.get("language", ""))
             if not _is_language(language, context):
                 continue

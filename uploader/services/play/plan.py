@@ -22,8 +22,8 @@ from uploader.services.play.model import (
     find_same_versions,
 )
 from uploader.services.play.release_job import WHAT, ReleaseJob, SupplementaryFile
-from uploader.services.play.release_names import as_told
-from uploader.services.play.release_words import describe, in_words, named
+from uploader.services.play.release_names import with_display_name
+from uploader.services.play.release_words import describe, in_words, label
 from uploader.services.play.testers import TestersChange
 from uploader.services.play.track_merge import TrackChange, remark
 from uploader.services.play.track_names import (
@@ -76,9 +76,9 @@ class TextChange:
         start = 0
         if first_line(self.before) == first_line(self.after):
             start = _first_difference(self.before, self.after)
-        return self._shown(self.before, start), self._shown(self.after, start)
+        return self._show(self.before, start), self._show(self.after, start)
 
-    def _shown(self, text: str, start: int) -> str:
+    def _show(self, text: str, start: int) -> str:
         if not text:
             return ""
         line = first_line(text)
@@ -132,7 +132,7 @@ class ReleaseChange:
             before = in_words(self.before, self.was_on_track)
             if before != reach:
                 reach = f"{before} -> {reach}"
-        return f"{named(self.release)}: {reach}"
+        return f"{label(self.release)}: {reach}"
 
 
 @dataclass(frozen=True)
@@ -354,15 +354,15 @@ def _releases(track: TrackChange, job: ReleaseJob) -> Iterator[ReleaseChange]:
     """Yield what becomes of each release that the track has before or after the change, those after
     it first.
 
-    Two releases with the same version codes count as one. Each comes under the name that `as_told`
-    gives it.
+    Two releases with the same version codes count as one. Each comes under the name of
+    `with_display_name`.
     """
     left = list(track.before)
     after = track.after
     for release in after:
         before = find_same_versions(left, release)
         fields = tuple(_fields(before or Release(), release))
-        shown = as_told(job, release)
+        shown = with_display_name(job, release)
         if before is None:
             yield ReleaseChange("+", None, shown, fields, after)
             continue
@@ -372,7 +372,7 @@ def _releases(track: TrackChange, job: ReleaseJob) -> Iterator[ReleaseChange]:
         else:
             yield ReleaseChange("=", before, shown, on_track=after)
     for release in left:
-        shown = as_told(job, release)
+        shown = with_display_name(job, release)
         yield ReleaseChange("-", release, shown, on_track=track.before)
 
 
@@ -414,13 +414,13 @@ def lines(changes: Changes, review: Sequence[str] | None = None) -> list[str]:
     """
     if review is None:
         review = on_review(changes)
-    shown = list(map(_shortened, islice(_lines(changes, review), _MAX_LINES)))
+    shown = list(map(_shorten, islice(_lines(changes, review), _MAX_LINES)))
     if len(shown) == _MAX_LINES:
         shown.append("and more, which is left out here")
     return shown
 
 
-def _shortened(line: str) -> str:
+def _shorten(line: str) -> str:
     if len(line) <= _MAX_WIDTH:
         return line
     return f"{line[: _MAX_WIDTH - 1]}…"
@@ -448,7 +448,7 @@ def _lines_of_track(track: TrackChange, job: ReleaseJob) -> Iterator[str]:
             # The line of a new release has its name already.
             if (change.sign, field.field) != ("+", "name"):
                 yield f"      {field.name}: {field}"
-    for sentence in track.remarks:
+    for sentence in track.notices:
         yield f"      {sentence}"
     if track.gone_on:
         yield f"      {remark(job, track)}"

@@ -46,8 +46,8 @@ from uploader.services.play.release_job import (
     ReleaseOptions,
     version_code,
 )
-from uploader.services.play.release_names import told_name
-from uploader.services.play.release_words import in_words, named
+from uploader.services.play.release_names import display_name
+from uploader.services.play.release_words import in_words, label
 from uploader.services.play.supplementary import DEBUG_INPUTS, supplementary_files
 from uploader.services.play.track_names import is_internal, is_standard
 from uploader.text import format_size, plural
@@ -313,7 +313,7 @@ def _job(
         copy_notes=LAST_RELEASE in (inputs.whats_new, inputs.whats_new_directory),
         testers=inputs.testers,
         tester_tracks=tester_tracks,
-        retained=_retained(inputs),
+        retained=_codes_to_retain(inputs),
         retain_last=LAST_RELEASE in inputs.version_codes_to_retain,
         supplementary=supplementary,
         listing=listing,
@@ -353,7 +353,7 @@ def _tester_tracks(inputs: ReleaseInputs, problems: Problems) -> tuple[str, ...]
     from uploader.services.play import testers
 
     testers.check(inputs.tracks, inputs.testers, problems)
-    return testers.closed(inputs.tracks)
+    return testers.closed_tracks(inputs.tracks)
 
 
 def _verify_goal(
@@ -446,7 +446,7 @@ def _codes_with_notes(
     ]
     if codes:
         return codes
-    named_codes = inputs.promote_version_codes or _retained(inputs)
+    named_codes = inputs.promote_version_codes or _codes_to_retain(inputs)
     return [int(code) for code in named_codes]
 
 
@@ -704,10 +704,10 @@ def _releases(inputs: ReleaseInputs, files: Sequence[Artifact]) -> bool:
 
 def _makes_release(inputs: ReleaseInputs, files: Sequence[Artifact]) -> bool:
     """Return whether the tracks get a release, rather than a change of the one that is there."""
-    return bool(files or inputs.promote_from or _retained(inputs))
+    return bool(files or inputs.promote_from or _codes_to_retain(inputs))
 
 
-def _retained(inputs: ReleaseInputs) -> tuple[str, ...]:
+def _codes_to_retain(inputs: ReleaseInputs) -> tuple[str, ...]:
     """Return the version codes to retain that are given as numbers."""
     return tuple(
         code for code in inputs.version_codes_to_retain if code != LAST_RELEASE
@@ -840,7 +840,7 @@ def _step_on_track(job: ReleaseJob, track: str) -> str:
         promoted = "+".join(job.promote_version_codes) or "the release"
         step = f"promote {promoted} of {job.promote_from}"
     else:
-        step = f"release {named(Release.of(codes), told_name(job))}"
+        step = f"release {label(Release.of(codes), display_name(job))}"
     if job.retain_last:
         step += " with the versions of the last release"
     return f"{step} to track {track} ({in_status})"

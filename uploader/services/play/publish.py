@@ -21,7 +21,7 @@ from uploader.services.play.edit_lifecycle import CommitKnowledge, ReleaseEdit, 
 from uploader.services.play.model import SERVED, Release, TrackName, find_same_versions
 from uploader.services.play.plan import Changes
 from uploader.services.play.release_job import IN_THE_LIBRARY, ReleaseJob
-from uploader.services.play.release_names import as_told, told_name
+from uploader.services.play.release_names import display_name, with_display_name
 from uploader.services.play.stage import other_tracks
 from uploader.services.play.status import ReviewedRelease, status_output
 from uploader.services.play.summary_facts import PLANNED, section
@@ -106,7 +106,7 @@ def _commit(edit: ReleaseEdit, changes: Changes) -> Outcome:
     happened = changes.happened and edit.state.stage is Stage.CLEAN
     if not edit.state.own:
         changes = _show_whole_edit(edit, changes)
-    left = found_committed(edit) if happened else committed(edit)
+    left = report_earlier_commit(edit) if happened else commit_edit(edit)
     _remember_committed(edit, happened=happened)
     headline = _headline_of_commit(edit, changes, left, happened=happened)
     outcome = _outcome(
@@ -114,13 +114,13 @@ def _commit(edit: ReleaseEdit, changes: Changes) -> Outcome:
         headline,
         "Changes",
         changes,
-        _told_of_review(edit, changes, left),
+        _review_lines(edit, changes, left),
         in_review=_waits_for_review(edit, changes),
     )
     return _with_what_to_do(outcome, job, changes, left)
 
 
-def _told_of_review(edit: ReleaseEdit, changes: Changes, left: str) -> list[str]:
+def _review_lines(edit: ReleaseEdit, changes: Changes, left: str) -> list[str]:
     """Return the lines about the review for the changes; none if there is no review, or if the
     headline says it, as for a store listing.
     """
@@ -198,7 +198,7 @@ def _show_whole_edit(edit: ReleaseEdit, changes: Changes) -> Changes:
     changes = replace(changes, others=other_tracks(edit))
     published = []
     for change in changes.tracks:
-        after = [as_told(edit.job, release) for release in change.after]
+        after = [with_display_name(edit.job, release) for release in change.after]
         published.append(f"{change.track} {release_words.describe_all(after)}")
     published += [
         f"{other.track} {other} (not from this run)" for other in changes.others
@@ -232,10 +232,10 @@ def _release(changes: Changes) -> str:
     """Return the release that the run is about: `1.4.2 (42)`; "" if there is none."""
     if not changes.version_codes:
         return ""
-    return release_words.named(Release.of(changes.version_codes), _name(changes))
+    return release_words.label(Release.of(changes.version_codes), _name(changes))
 
 
-def committed(edit: ReleaseEdit) -> str:
+def commit_edit(edit: ReleaseEdit) -> str:
     """Commit the edit, and log that. Return what a person has to do about the review; "" if it is
     nothing.
     """
@@ -246,12 +246,12 @@ def committed(edit: ReleaseEdit) -> str:
     if edit.job.rehearsal:
         where = " in the emulator"
     edit.context.info(f"Committed edit {edit.id}{where}.")
-    return told_review(edit, by_hand)
+    return tell_sent_for_review(edit, by_hand)
 
 
-def found_committed(edit: ReleaseEdit) -> str:
+def report_earlier_commit(edit: ReleaseEdit) -> str:
     """Report a commit that has happened before, and delete the edit that showed it. Return what
-    `committed` returns.
+    `commit_edit` returns.
     """
     edit.tell_committed(True)
     if edit.previous.surely_committed:
@@ -266,12 +266,12 @@ def found_committed(edit: ReleaseEdit) -> str:
         by_hand = None
         if edit.record.by_hand:
             by_hand = True
-    left = told_review(edit, by_hand)
+    left = tell_sent_for_review(edit, by_hand)
     edit_lifecycle.discard(edit)
     return left
 
 
-def told_review(edit: ReleaseEdit, by_hand: bool | None) -> str:
+def tell_sent_for_review(edit: ReleaseEdit, by_hand: bool | None) -> str:
     """Publish and log who sends the changes of a commit for review: a person if `by_hand`, None if
     that is not known. Return what a person has to do; "" if it is nothing.
     """
@@ -301,11 +301,11 @@ def _name(changes: Changes) -> str:
     else the name that the job gives it.
     """
     job = changes.job
-    names = {as_told(job, change.release).name for change in changes.tracks}
+    names = {with_display_name(job, change.release).name for change in changes.tracks}
     name = ""
     if len(names) == 1:
         name = names.pop()
-    return name or told_name(job)
+    return name or display_name(job)
 
 
 def _remarks(job: ReleaseJob, updates: Sequence[TrackChange]) -> str:
@@ -314,7 +314,7 @@ def _remarks(job: ReleaseJob, updates: Sequence[TrackChange]) -> str:
     """
     sentences: list[str] = []
     for update in updates:
-        sentences += update.remarks
+        sentences += update.notices
     for update in updates:
         if update.gone_on:
             sentences.append(track_merge.remark(job, update))
@@ -435,7 +435,7 @@ def _fates(edit: ReleaseEdit, updates: Sequence[TrackChange]) -> str:
 
 def _fate_on_track(edit: ReleaseEdit, update: TrackChange) -> str:
     """Return what became of the release of one track, if the tracks have different releases."""
-    release = release_words.named(as_told(edit.job, update.release))
+    release = release_words.label(with_display_name(edit.job, update.release))
     if track_merge.holds(update.before, update.after):
         return f"{release} on {update.track} is unchanged"
     fate = _fate(edit, update).on([update.track])

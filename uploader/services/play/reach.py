@@ -31,7 +31,7 @@ from uploader.services.play.track_names import (
     QA,
     STANDARD,
     FormFactor,
-    meant,
+    guess_track,
 )
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def _check_track_of_build(
     forms = _forms(manifest)
     suggestion = ""
     if ":" in track:
-        suggestion = meant(track, STANDARD)
+        suggestion = guess_track(track, STANDARD)
     prefix, _, base = (suggestion or track).rpartition(":")
     form_of_track = FORM_FACTORS.get(prefix)
     if form_of_track and form_of_track not in forms:
@@ -174,7 +174,7 @@ def check_upgrade(change: TrackChange) -> None:
     )
 
 
-def shadowed(
+def find_shadowed_tracks(
     changes: Sequence[TrackChange], live: Mapping[str, Releases]
 ) -> Iterator[str]:
     """Yield a sentence for each track, open to more people, that offers testers the same version as
@@ -257,7 +257,7 @@ def _openness(track: str) -> int:
     return STANDARD.index(base)
 
 
-def left_behind(
+def find_devices_left_behind(
     job: ReleaseJob, changes: Sequence[TrackChange], context: Context
 ) -> Iterator[str]:
     """Yield a sentence for each track whose release needs a newer Android than the one before.
@@ -268,7 +268,7 @@ def left_behind(
     if not levels or len(levels) < len(job.artifacts):
         return
     lowest = min(levels.values())
-    recorded = _remembered(job, context)
+    recorded = _recall_levels(job, context)
     for change in changes:
         completed = last_completed(change.before)
         if not completed or not recorded.keys() >= set(completed):
@@ -302,12 +302,12 @@ def remember_levels(job: ReleaseJob, context: Context) -> None:
     new_levels = _min_levels(job)
     if not new_levels or not job.lasting_state:
         return
-    levels = {**_remembered(job, context), **new_levels}
+    levels = {**_recall_levels(job, context), **new_levels}
     newest = list(levels.items())[-_MAX_KNOWN:]
     context.remember(_key(job), json.dumps(dict(newest)))
 
 
-def _remembered(job: ReleaseJob, context: Context) -> dict[str, int]:
+def _recall_levels(job: ReleaseJob, context: Context) -> dict[str, int]:
     """Return the recorded API levels by version code; empty if nothing can be read."""
     levels = {}
     text = context.recall(_key(job)) or "{}"

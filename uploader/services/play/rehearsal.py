@@ -17,7 +17,7 @@ from uploader.inputs.records import ReleaseInputs
 from uploader.services.base import Prepared
 from uploader.services.play.model import Release, TrackName
 from uploader.services.play.release_words import describe
-from uploader.services.play.track_names import STANDARD, form_factor, meant
+from uploader.services.play.track_names import STANDARD, form_factor, guess_track
 
 SHARE = 0.1  # of users who have the release in progress
 # Users of a day at most: `gate-min-users` above that shows how a rollout is held.
@@ -47,7 +47,7 @@ def live_app(
             promote_version_codes=(),
             version_codes_to_retain=(),
         )
-    retained = _retained(inputs)
+    retained = _codes_to_retain(inputs)
     artifacts = [{"versionCode": version_code} for version_code in retained]
     apps: dict[str, Any] = {}
     sentences: list[str] = []
@@ -73,7 +73,7 @@ def live_app(
     return config, f"The emulator begins with {words}."
 
 
-def _retained(inputs: ReleaseInputs) -> list[int]:
+def _codes_to_retain(inputs: ReleaseInputs) -> list[int]:
     """Return the version codes that the run names in `version-codes-to-retain`."""
     codes = inputs.version_codes_to_retain
     return [int(code) for code in codes if code != LAST_RELEASE]
@@ -164,7 +164,7 @@ def _tracks_with_rollout(inputs: ReleaseInputs) -> list[str]:
         names = (inputs.promote_from,)
     tracks = []
     for name in names:
-        is_misspelt = form_factor(name) or meant(name, STANDARD)
+        is_misspelt = form_factor(name) or guess_track(name, STANDARD)
         if TrackName(name).base in STANDARD or not is_misspelt:
             tracks.append(name)
     return tracks

@@ -23,18 +23,18 @@ from uploader.services.play.edit_lifecycle import (
     EditState,
     ReleaseEdit,
     Stage,
-    opened,
+    open_edit,
 )
-from uploader.services.play.known_errors import EDIT_GONE, explained_refusals, find
+from uploader.services.play.known_errors import EDIT_GONE, explain_refusals, find
 from uploader.services.play.model import SERVED, Release, version_code_outputs
 from uploader.services.play.plan import Changes
 from uploader.services.play.publish import publish
 from uploader.services.play.release_job import ReleaseJob
-from uploader.services.play.release_names import told_name
-from uploader.services.play.review import awaited, listed
+from uploader.services.play.release_names import display_name
+from uploader.services.play.review import list_releases, wait_for_review
 from uploader.services.play.several_apps import App, SeveralApps
 from uploader.services.play.stage import BuiltAgain, stage
-from uploader.services.play.universal_apk import fetched
+from uploader.services.play.universal_apk import fetch_apks
 
 if TYPE_CHECKING:
     from uploader.services.play.verify import Verification
@@ -59,9 +59,9 @@ def release(job: ReleaseJob, context: Context) -> Outcome:
     Raises ReleaseRefused for what can't be released, and ApiError, with its cause and its hint, for
     what Google Play refuses.
     """
-    with explained_refusals():
+    with explain_refusals():
         try:
-            edit = opened(job, context)
+            edit = open_edit(job, context)
             return in_an_edit(edit, _stage_and_publish)
         except ApiError as refused:
             is_shared = bool(job.existing_edit) and not job.dry_run
@@ -97,7 +97,7 @@ def _end_with_committed_edit(job: ReleaseJob, context: Context) -> Outcome:
     who = "by another job or an earlier run"
     headline = f"Edit {job.existing_edit} of {job.package} is committed already, {who}"
     if job.tracks:
-        release = release_words.named(Release.of(versions), told_name(job))
+        release = release_words.label(Release.of(versions), display_name(job))
         headline += f", with {release} on {', '.join(job.tracks)}"
     return Outcome(f"{headline}.")
 
@@ -148,7 +148,7 @@ def _is_listed(
     none.
     """
     on_track: set[str] = set()
-    for release in listed(context, job.package, track):
+    for release in list_releases(context, job.package, track):
         on_track.update(release.codes)
     return bool(versions) and on_track.issuperset(versions)
 
@@ -164,9 +164,9 @@ def follow_up(
     """
     if job.dry_run:
         return outcome
-    with explained_refusals():
+    with explain_refusals():
         if job.universal_apk:
-            outcome = fetched(
+            outcome = fetch_apks(
                 job.package,
                 job.codes,
                 job.universal_apk,
@@ -174,11 +174,13 @@ def follow_up(
                 context,
             )
         if job.verify and verification and not outcome.trouble:
-            from uploader.services.play.verify import verified  # as in `_verification`
+            from uploader.services.play.verify import (
+                verify_release,  # as in `_verification`
+            )
 
-            outcome = verified(job.verify, outcome, verification, context)
+            outcome = verify_release(job.verify, outcome, verification, context)
         if job.review and not outcome.trouble:
-            outcome = awaited(
+            outcome = wait_for_review(
                 job.package,
                 job.tracks,
                 job.codes,
@@ -287,8 +289,8 @@ class AppRelease:
     def stage(self) -> None:
         """Put everything into an edit. An app that needs no change is finished here."""
         job = self._job
-        with explained_refusals():
-            self._attempt = Attempt(opened(job, self.app))
+        with explain_refusals():
+            self._attempt = Attempt(open_edit(job, self.app))
             changes = self._attempt.carry_out(stage)
             edit = self._attempt.edit
             if job.commits and edit.state.stage is Stage.CLEAN:
@@ -301,7 +303,7 @@ class AppRelease:
     def publish(self) -> None:
         """Commit the edit, or do what the job wants instead, unless the app is finished."""
         if self.app.outcome is None and self._attempt is not None:
-            with explained_refusals():
+            with explain_refusals():
                 self.app.outcome = self._attempt.carry_out(self._publish)
 
     def _publish(self, edit: ReleaseEdit) -> Outcome:
@@ -341,7 +343,7 @@ def in_an_edit(edit: ReleaseEdit, work: Callable[[ReleaseEdit], T]) -> T:
         shared_id = edit.previous.shared_id
         if shared_id and edit.state.in_doubt and isinstance(error, ReleaseRefused):
             # What was refused says nothing of the commit of the shared edit.
-            raise edit_lifecycle.gone(shared_id) from None
+            raise edit_lifecycle.edit_gone_error(shared_id) from None
         if isinstance(failure, TemporaryError) and _serves_again(edit):
             raise OutcomeUnknown(
                 failure.what, cause=failure.cause, hint=_LOOK_FIRST
@@ -398,7 +400,7 @@ class Attempt:
         edit = self.edit
         edit.context.info(f"{why} Starting over in a fresh edit.")
         edit_lifecycle.discard(edit)
-        self.edit = edit_lifecycle.inserted(edit.job, edit.context)
+        self.edit = edit_lifecycle.insert_edit(edit.job, edit.context)
 
     def _replace_lost(self, error: Exception, *, overtaken: bool) -> None:
         """Open a fresh edit in place of one that others have closed."""
@@ -408,8 +410,8 @@ class Attempt:
             what = error.what
         lost.context.warning(f"{what.rstrip('.')}. Starting over in a fresh edit.")
         if not lost.state.in_doubt:
-            edit_lifecycle.lost(lost, error)
-        self.edit = edit_lifecycle.inserted(lost.job, lost.context, lost)
+            edit_lifecycle.mark_uploads_lost(lost, error)
+        self.edit = edit_lifecycle.insert_edit(lost.job, lost.context, lost)
         self.edit.previous = replace(self.edit.previous, overtaken=overtaken)
 
     def settle(self, error: Exception, *, keep: bool = False) -> Exception:

@@ -26,12 +26,12 @@ def given_name(job: ReleaseJob) -> str:
     return names.pop()
 
 
-def told_name(job: ReleaseJob) -> str:
+def display_name(job: ReleaseJob) -> str:
     """Return the name under which people see a new release of the job before it is on a track."""
     return given_name(job) or job.version_name
 
 
-def as_told(job: ReleaseJob, release: Release) -> Release:
+def with_display_name(job: ReleaseJob, release: Release) -> Release:
     """Return a release of a track with the name under which people see it.
 
     If the releases of this app are named after tags, earlier ones lose the `v` as well.

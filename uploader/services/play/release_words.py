@@ -47,7 +47,7 @@ def in_words(release: Release, on_track: Iterable[Release] = ()) -> str:
     return status
 
 
-def named(release: Release, name: str = "") -> str:
+def label(release: Release, name: str = "") -> str:
     """Return a release by its name, or else `name`, and its version codes: `1.4.2 (42)`, or `42` if
     there is no name.
     """
@@ -64,7 +64,7 @@ def describe(release: Release, on_track: Iterable[Release] = ()) -> str:
     """Return a release for people: `1.4.2 (42), 10 % of users, in progress`; without a name `42 (10
     % of users, …)`. `on_track` is that of `in_words`.
     """
-    what = named(release)
+    what = label(release)
     reach = in_words(release, on_track)
     if what.endswith(")"):
         return f"{what}, {reach}"

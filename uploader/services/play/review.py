@@ -96,7 +96,7 @@ def goal_of(
     return ReviewGoal(inputs.wait_for, inputs.wait_deadline, inputs.common.rehearsal)
 
 
-def listed(context: Context, package: str, track: str) -> tuple[Listed, ...]:
+def list_releases(context: Context, package: str, track: str) -> tuple[Listed, ...]:
     """Return the releases of a track; none if Google Play answers 404, as it may for a track that
     was never used.
     """
@@ -182,7 +182,7 @@ def words(state: str) -> str:
     return WORDS.get(state, state)
 
 
-def awaited(
+def wait_for_review(
     package: str,
     tracks: tuple[str, ...],
     codes: tuple[str, ...],
@@ -292,7 +292,7 @@ def _states(
     states = {}
     try:
         for track in tracks:
-            releases = listed(context, package, track)
+            releases = list_releases(context, package, track)
             version_codes = codes
             if releases and not codes:
                 version_codes = newest(releases).codes

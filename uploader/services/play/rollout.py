@@ -48,11 +48,11 @@ from uploader.services.play.edit_lifecycle import (
     Event,
     ReleaseEdit,
     discard,
-    opened,
+    open_edit,
     perhaps_committed,
     settle,
 )
-from uploader.services.play.known_errors import explained
+from uploader.services.play.known_errors import explain
 from uploader.services.play.model import (
     Release,
     Releases,
@@ -63,7 +63,7 @@ from uploader.services.play.model import (
     version_code_outputs,
 )
 from uploader.services.play.plan import Changes, lines, plan_output
-from uploader.services.play.publish import committed, told_review
+from uploader.services.play.publish import commit_edit, tell_sent_for_review
 from uploader.services.play.release import in_an_edit
 from uploader.services.play.release_job import ReleaseJob
 from uploader.services.play.status import ReviewedRelease
@@ -154,7 +154,7 @@ class LookAhead:
     measured: Mapping[Metric, gate.Answer] = field(default_factory=dict)
 
 
-def recalled_look(text: str) -> FirstLook | None:
+def read_first_look(text: str) -> FirstLook | None:
     """Read the first look of a killed run from its note; None if the note can't be read."""
     try:
         codes, share, *_ = json.loads(text)
@@ -164,7 +164,7 @@ def recalled_look(text: str) -> FirstLook | None:
         return None
 
 
-def recalled_halt(text: str) -> str:
+def read_halt_reason(text: str) -> str:
     """Read from the note of a killed run why it was about to halt the release; empty if it was
     not.
     """
@@ -399,7 +399,7 @@ def _decide_next_step(job: RolloutJob, release: Release, share: float) -> Decisi
     """Decide on the step to the smallest share that is larger than `share`, which the release
     has.
     """
-    name = release_words.named(release)
+    name = release_words.label(release)
     larger_shares = [step for step in job.shares if is_smaller_share(share, step)]
     if not larger_shares:
         why = f"{_version(release)} has reached the last of `rollout-steps`"
@@ -424,7 +424,7 @@ def _decide_next_step(job: RolloutJob, release: Release, share: float) -> Decisi
 
 def _stays(release: Release) -> str:
     """Return that a release stays with the users that it has: `1.4.2 (42) stays at 5 %`."""
-    name = release_words.named(release)
+    name = release_words.label(release)
     share = release_words.share(release)
     if share:
         return f"{name} stays at {share}"
@@ -440,7 +440,7 @@ def _share_of_all(release: Release) -> float:
 
 def _version(release: Release) -> str:
     """Return the name, the version codes and the share of a release: `1.4.2 (42) at 5 %`."""
-    name = release_words.named(release)
+    name = release_words.label(release)
     share = release_words.share(release)
     if share:
         return f"{name} at {share}"
@@ -453,9 +453,9 @@ def flow(job: RolloutJob, context: Context) -> Outcome:
     try:
         return in_an_edit(rollout.begin(), rollout.work)
     except ApiError as refused:
-        raise rollout.failed(explained(refused)) from None
+        raise rollout.final_error(explain(refused)) from None
     except UploaderError as error:
-        raise rollout.failed(error) from None
+        raise rollout.final_error(error) from None
 
 
 class Rollout:
@@ -486,8 +486,8 @@ class Rollout:
         """
         edits: list[ReleaseEdit] = []
 
-        def open_edit() -> None:
-            edit = opened(self._job, self._context)
+        def open_and_read() -> None:
+            edit = open_edit(self._job, self._context)
             edits.append(edit)
             try:
                 current_releases(edit, self._track)
@@ -497,7 +497,7 @@ class Rollout:
                 pass  # `work` reads the track again
 
         try:
-            self._context.together([open_edit, self._look_ahead])
+            self._context.together([open_and_read, self._look_ahead])
         except Interrupted as signal:
             for edit in edits:
                 self._edit = edit
@@ -516,7 +516,7 @@ class Rollout:
         except UploaderError as error:
             self._ahead = error
 
-    def failed(self, error: UploaderError) -> UploaderError:
+    def final_error(self, error: UploaderError) -> UploaderError:
         """Return the error with which the run ends.
 
         If the release had to be halted, the error begins with the fact that it is not. If a step
@@ -558,7 +558,7 @@ class Rollout:
         decision = self._after_earlier_work(edit, earlier, decision)
         after = live
         if decision.release is not None:
-            after = track_merge.merged(
+            after = track_merge.merge(
                 track,
                 live,
                 decision.release,
@@ -581,10 +581,10 @@ class Rollout:
         note = edit.changes.get(self._job.track_purpose(self._track), "")
         first = self._first
         if first is None:
-            first = recalled_look(note)
+            first = read_first_look(note)
         halting = self._halting
         if not halting:
-            halting = recalled_halt(note)
+            halting = read_halt_reason(note)
         step = None
         if first:
             step = step_since(first, live)
@@ -701,7 +701,7 @@ class Rollout:
 
         def read_reviews() -> None:
             try:
-                ahead.reviews = review.listed(
+                ahead.reviews = review.list_releases(
                     self._context, self._job.package, self._track
                 )
             except (ServiceError, TemporaryError) as error:
@@ -731,7 +731,7 @@ class Rollout:
         (change,) = changes.tracks
         self._sent = change.after[0]
         track_merge.put(edit, change, self._note())
-        left = committed(edit)
+        left = commit_edit(edit)
         self._halting = ""
         if left:
             return replace(decision, why=f"{decision.why}; {left}", by_hand=True)
@@ -754,7 +754,7 @@ class Rollout:
         else:
             self._context.publish({"committed": _committed_without_step(decision)})
             if decision.made:
-                told_review(edit, edit.record.by_hand)
+                tell_sent_for_review(edit, edit.record.by_hand)
         if decision.trouble:  # the error says it
             return
         (change,) = changes.tracks
@@ -855,7 +855,7 @@ def _heading(job: ReleaseJob, decision: Decision, release: Release | None) -> He
         return Heading(f"{capitalised(decision.why)} on {track}")
     if decision.kind == "nothing":
         return Heading(f"{decision.why} on {track}")
-    name = release_words.named(release)
+    name = release_words.label(release)
     verb, verb_of_dry_run = _VERBS[decision.kind]
     if job.dry_run:
         verb = verb_of_dry_run
@@ -897,7 +897,7 @@ def _as_sentence(why: str, release: Release | None) -> str:
     """Return the words with a capital, unless they begin with the name of the release, which stays
     as it is: `v1.4.2`.
     """
-    if release and why.startswith(release_words.named(release)):
+    if release and why.startswith(release_words.label(release)):
         return why
     return capitalised(why)
 

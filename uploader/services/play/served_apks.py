@@ -176,7 +176,7 @@ def _sets(keys: Sequence[SigningKey]) -> Iterator[list[_Wanted]]:
                 label += f" ({alike[label]})"
             label += ": "
         for _, members in groupby(
-            sorted(_wanted(key.apks, label), key=_set_of), _set_of
+            sorted(_name_apks(key.apks, label), key=_set_of), _set_of
         ):
             together = list(members)
             size = WHOLE_AT_ONCE if together[0].is_whole else len(together)
@@ -184,7 +184,7 @@ def _sets(keys: Sequence[SigningKey]) -> Iterator[list[_Wanted]]:
                 yield together[first : first + size]
 
 
-def _wanted(apks: Sequence[GeneratedApk], label: str) -> Iterator[_Wanted]:
+def _name_apks(apks: Sequence[GeneratedApk], label: str) -> Iterator[_Wanted]:
     """Give every APK of a key a name of its own."""
     alike: Counter[str] = Counter()
     for apk in apks:
@@ -231,7 +231,7 @@ class _Comparison:
 
     def of_keys(self, keys: Sequence[SigningKey]) -> Verdict:
         """Return one verdict on the APKs of all keys."""
-        verdict = _merged(self._of_all(_sets(keys)))
+        verdict = _merge(self._of_all(_sets(keys)))
         for key in keys:
             if key.certificate not in self._with_base:
                 verdict = verdict.with_doubt(_without_base(key))
@@ -365,7 +365,7 @@ def _without_base(key: SigningKey) -> str:
     )
 
 
-def _merged(verdicts: Sequence[Verdict]) -> Verdict:
+def _merge(verdicts: Sequence[Verdict]) -> Verdict:
     """Return one verdict on all sets."""
     kinds = {verdict.served for verdict in verdicts}
     served = next(kind for kind in WORST_FIRST if kind in kinds)

@@ -352,9 +352,9 @@ class SeveralApps:
             app.failure = error
             if stop:
                 for other in self.apps:
-                    other.stop(self._stopped_by(app, error))
+                    other.stop(self._reason_to_stop(app, error))
 
-    def _stopped_by(
+    def _reason_to_stop(
         self,
         app: App,
         error: Exception,
@@ -386,7 +386,7 @@ class SeveralApps:
         own = app.failure
         if own is not None and rank(own) <= max(rank(failed.failure), 1):
             return own
-        return self._stopped_by(failed, failed.failure, keep=keep)
+        return self._reason_to_stop(failed, failed.failure, keep=keep)
 
     def show(
         self,
@@ -452,7 +452,7 @@ class SeveralApps:
             if name in app.outputs:
                 published[app.package] = app.outputs[name]
         if name in _JSON:
-            return _joined_json(published)
+            return _join_json(published)
         if name in _LISTS:
             return ",".join(filter(None, values))
         if name == "sent-for-review":  # of the apps that were committed
@@ -481,7 +481,7 @@ class SeveralApps:
         if failed or self._commits:
             self._context.show("Apps", table.lines(), sections)
         if failed:
-            raise self._explained(failed)
+            raise self._explain_failure(failed)
         links: list[tuple[str, str]] = []
         troubles = []
         for app in self.apps:
@@ -491,7 +491,7 @@ class SeveralApps:
             for name, link in outcome.links:
                 links.append((f"{name} of {app.package}", link))
             if outcome.trouble:
-                troubles.append(_named(app.package, outcome.trouble))
+                troubles.append(_prefix_package(app.package, outcome.trouble))
             if outcome.remarks:
                 headline += f" {app.package}:{outcome.remarks}"
         trouble = min(troubles, key=rank, default=None)
@@ -554,13 +554,13 @@ class SeveralApps:
             return False
         return None
 
-    def _explained(self, failed: App) -> Exception:
+    def _explain_failure(self, failed: App) -> Exception:
         """Return the failure that ends the run, with what became of every app."""
         error = failed.failure
         assert error, "the app has failed"
         if not isinstance(error, UploaderError):
             return error
-        error = _named(failed.package, error)
+        error = _prefix_package(failed.package, error)
         if not self._commits:
             return error
         packages_by_fate: dict[str, list[str]] = {}
@@ -577,7 +577,7 @@ class SeveralApps:
         return error.with_advice(also=" ".join(sentences))
 
 
-def _joined_json(published: Mapping[str, str]) -> str:
+def _join_json(published: Mapping[str, str]) -> str:
     """Return a JSON object with the value of each app, which is JSON, under its package name."""
     members = []
     for package, value in published.items():
@@ -609,7 +609,7 @@ def _of(package: str, sections: Iterable[Section]) -> Iterator[Section]:
         yield replace(section, title=f"{section.title}: {package}")
 
 
-def _named(package: str, error: UploaderError) -> UploaderError:
+def _prefix_package(package: str, error: UploaderError) -> UploaderError:
     """Return the error with the app's name before it. A signal is about no app, and stays as it
     is.
     """

@@ -32,7 +32,7 @@ from uploader.services.play.edit_lifecycle import (
     ListedArtifacts,
     ReleaseEdit,
     Stage,
-    listed_artifacts,
+    list_artifacts,
 )
 from uploader.services.play.known_errors import REVIEW_BY_HAND, VERSION_TAKEN, find
 from uploader.services.play.listing import ListingDifference
@@ -147,7 +147,7 @@ def _compare(edit: ReleaseEdit) -> Comparison:
     on_google_play = _live_artifacts(edit, reused)
     published: tuple[SupplementaryFile, ...] = ()
     if edit.state.own:
-        published = companions.published(edit.job, edit.context, on_google_play)
+        published = companions.find_published(edit.job, edit.context, on_google_play)
     return Comparison(
         reused=reused,
         tracks=on_tracks,
@@ -185,7 +185,7 @@ def _look_for_earlier_commit(
     all_live = all_uploaded and tracks_are_live and content.is_live
     shared_id = edit.previous.shared_id
     if shared_id and recorded_are_live and not all_live:
-        raise edit_lifecycle.gone(shared_id)
+        raise edit_lifecycle.edit_gone_error(shared_id)
     edit.note_earlier_commit(is_live=recorded_are_live or all_live)
     return _TrackComparison(
         changes,
@@ -240,7 +240,7 @@ def _read(edit: ReleaseEdit) -> _Content:
         edit.seen = tracks.all_tracks(edit.api)
 
     def read_artifacts() -> None:
-        content.artifacts = listed_artifacts(edit, _kinds_to_list(job))
+        content.artifacts = list_artifacts(edit, _kinds_to_list(job))
 
     def read_default_language() -> None:
         track_merge.default_language(edit)
@@ -344,8 +344,8 @@ def _changes(edit: ReleaseEdit, comparison: Comparison) -> Changes:
         happened = False  # it is rather somebody else's release that is live
     on_tracks = comparison.tracks.changes
     first_staged = reach.first_staged(on_tracks)
-    shadowed = reach.shadowed(on_tracks, edit.seen)
-    left_behind = reach.left_behind(job, on_tracks, edit.context)
+    shadowed = reach.find_shadowed_tracks(on_tracks, edit.seen)
+    left_behind = reach.find_devices_left_behind(job, on_tracks, edit.context)
     return Changes(
         job,
         tracks=on_tracks,
@@ -533,7 +533,7 @@ def _upload_artifact(edit: ReleaseEdit, artifact: Artifact) -> FileResult | None
     purpose = edit.job.artifact_purpose(code)
     waits = edit.context.backoff()
     while True:
-        edit.changing(purpose)
+        edit.begin_change(purpose)
         try:
             result = edit.api.upload_artifact(artifact, kind)
         except (ApiError, OutcomeUnknown) as error:
@@ -541,7 +541,7 @@ def _upload_artifact(edit: ReleaseEdit, artifact: Artifact) -> FileResult | None
                 raise
             # The version code may be there by now: by an upload of ours whose response was lost, or
             # by another job in a shared edit.
-            existing = listed_artifacts(edit).get(code)
+            existing = list_artifacts(edit).get(code)
             if existing is not None:
                 return _same(edit, artifact, existing, by_earlier_run=by_earlier_run)
             if isinstance(error, ApiError):
@@ -551,7 +551,7 @@ def _upload_artifact(edit: ReleaseEdit, artifact: Artifact) -> FileResult | None
             )
         else:
             _check_reported_code(artifact, result)
-            edit.changed(purpose, result.sha256)
+            edit.finish_change(purpose, result.sha256)
             return None
 
 
@@ -672,17 +672,17 @@ def _put_supplementary(
 def _put_file(edit: ReleaseEdit, companion: SupplementaryFile, file: Artifact) -> None:
     """Upload a file that goes with an artifact."""
     purpose = companion.purpose
-    edit.changing(purpose)
+    edit.begin_change(purpose)
     result = edit.api.upload_supplementary(file, companion.version_code, companion.kind)
-    edit.changed(purpose, result.sha256)
+    edit.finish_change(purpose, result.sha256)
 
 
 def _put_reference(edit: ReleaseEdit, companion: SupplementaryFile, other: int) -> None:
     """Let an APK use the expansion file of another version."""
     purpose = companion.purpose
-    edit.changing(purpose)
+    edit.begin_change(purpose)
     edit.api.refer_expansion(companion.version_code, companion.kind, other)
-    edit.changed(purpose, _reference_to(other))
+    edit.finish_change(purpose, _reference_to(other))
 
 
 def _reference_to(version_code: int) -> str:

@@ -30,11 +30,11 @@ from uploader.services.play import (
 )
 from uploader.services.play.client import Edit
 from uploader.services.play.edit_lifecycle import (
-    blaming_the_input,
-    read_and_deleted,
-    unfinished,
+    blame_input,
+    find_unfinished_edit,
+    read_and_delete,
 )
-from uploader.services.play.known_errors import EDIT_GONE, explained_refusals, find
+from uploader.services.play.known_errors import EDIT_GONE, explain_refusals, find
 from uploader.services.play.model import (
     ListedArtifact,
     Release,
@@ -181,11 +181,11 @@ def flow(job: StatusJob, context: Context) -> Outcome:
     """Look at one app, fetch its universal APK and wait for its review, as far as that is asked
     for. Refusals are raised with their cause and remedy.
     """
-    with explained_refusals(reading=True):
+    with explain_refusals(reading=True):
         newest_first, outcome = _status(job, context)
         if job.universal_apk:
             codes = _newest_version_codes(newest_first)
-            outcome = universal_apk.fetched(
+            outcome = universal_apk.fetch_apks(
                 job.package,
                 codes,
                 job.universal_apk,
@@ -195,7 +195,9 @@ def flow(job: StatusJob, context: Context) -> Outcome:
         if job.goal is None or outcome.trouble:
             return outcome
         names = job.tracks or tuple(newest_first)[:1] or STANDARD[:1]
-        return review.awaited(job.package, names, (), job.goal, outcome, context)
+        return review.wait_for_review(
+            job.package, names, (), job.goal, outcome, context
+        )
 
 
 def _newest_version_codes(newest_first: Mapping[str, Reviewed]) -> tuple[str, ...]:
@@ -293,7 +295,7 @@ def _summary(newest_first: Mapping[str, Reviewed]) -> str:
     for track, releases in newest_first.items():
         reviewed = newest(releases)
         on_track = [other.release for other in releases]
-        name = release_words.named(reviewed.release)
+        name = release_words.label(reviewed.release)
         facts = (_in_words(reviewed.release, on_track), _review(reviewed))
         known_facts = ", ".join(filter(None, facts))
         return f"{track} has {name}: {known_facts}"
@@ -304,7 +306,9 @@ def _read_lists(
     job: StatusJob, names: Sequence[str], context: Context
 ) -> dict[str, tuple[review.Listed, ...]]:
     """Return the releases of each of these tracks with the states of their reviews."""
-    reads = [partial(review.listed, context, job.package, track) for track in names]
+    reads = [
+        partial(review.list_releases, context, job.package, track) for track in names
+    ]
     lists = context.together(reads)
     return dict(zip(names, lists, strict=True))
 
@@ -316,11 +320,11 @@ def _content(job: StatusJob, context: Context) -> _EditContent | None:
             return _read(Edit(context, job.package, job.existing_edit))
         except ApiError as refused:
             if find(refused) is EDIT_GONE:
-                raise blaming_the_input(refused) from refused
+                raise blame_input(refused) from refused
             raise
     if not job.may_open:
         return None
-    kept = unfinished(job.package, context)
+    kept = find_unfinished_edit(job.package, context)
     if kept:
         what = "would be closed by another, so only the review is looked at."
         context.warning(f"Edit {kept} of an unfinished release {what}")
@@ -338,7 +342,7 @@ def _content(job: StatusJob, context: Context) -> _EditContent | None:
     if job.rehearsal:
         opened = "Opened"
     context.info(f"{opened} edit {edit.id} to read it.")
-    return read_and_deleted(edit, _read, context)
+    return read_and_delete(edit, _read, context)
 
 
 def _read(edit: Edit) -> _EditContent:
@@ -435,7 +439,7 @@ def _row(
     release = reviewed.release
     return (
         track,
-        release_words.named(release),
+        release_words.label(release),
         _in_words(release, on_track),
         ", ".join(release.countries),
         _review(reviewed),

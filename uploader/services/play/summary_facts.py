@@ -17,8 +17,13 @@ from uploader.services.play.model import (
 from uploader.services.play.plan import Changes
 from uploader.services.play.reach import as_served
 from uploader.services.play.release_job import ReleaseJob
-from uploader.services.play.release_names import as_told
-from uploader.services.play.release_words import all_users, in_words, named, share
+from uploader.services.play.release_names import with_display_name
+from uploader.services.play.release_words import (
+    all_users,
+    in_words,
+    label,
+    share,
+)
 from uploader.services.play.track_merge import TrackChange
 from uploader.services.release_facts import (
     ChangedImages,
@@ -104,10 +109,11 @@ def _track_facts(change: TrackChange, job: ReleaseJob) -> TrackFacts:
     version = ""
     reach = ""
     if release.json:
-        version = named(as_told(job, release))
+        version = label(with_display_name(job, release))
         reach = _reach(release, change.after)
     before = [
-        _in_brief(as_told(job, replaced), change.before) for replaced in change.before
+        _in_brief(with_display_name(job, replaced), change.before)
+        for replaced in change.before
     ]
     shares = _shares(change.after, job)
     return TrackFacts(change.track, version, "; ".join(before), reach, shares)
@@ -115,7 +121,7 @@ def _track_facts(change: TrackChange, job: ReleaseJob) -> TrackFacts:
 
 def _in_brief(release: Release, on_track: Releases) -> str:
     """Return a release and whom it reaches: `1.4.1 (41), all users`."""
-    return f"{named(release)}, {_reach(release, on_track)}"
+    return f"{label(release)}, {_reach(release, on_track)}"
 
 
 def _reach(release: Release, on_track: Releases) -> str:
@@ -140,13 +146,15 @@ def _shares(after: Releases, job: ReleaseJob) -> tuple[VersionShare, ...]:
         fraction = release.user_fraction
         if fraction is None or not 0 < fraction < left:
             return ()
-        shares.append(VersionShare(named(as_told(job, release)), fraction))
+        shares.append(VersionShare(label(with_display_name(job, release)), fraction))
         left -= fraction
     halted = having_status(after, "halted")
-    shares += [VersionShare(named(as_told(job, release)), 0.0) for release in halted]
+    shares += [
+        VersionShare(label(with_display_name(job, release)), 0.0) for release in halted
+    ]
     completed = having_status(after, "completed")
     if completed:
-        version = named(as_told(job, completed[0]))
+        version = label(with_display_name(job, completed[0]))
         shares.append(VersionShare(version, left))
     return tuple(shares)
 

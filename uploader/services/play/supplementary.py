@@ -94,7 +94,7 @@ class _Matching:
         for artifact in self._readable:
             if _carries(artifact, kind):
                 yield SupplementaryFile(kind, "bundle", version_code(artifact))
-        matches = list(self._matched(kind))
+        matches = list(self._match_paths(kind))
         files: dict[str, Artifact | None] = {}
         for _, path in matches:
             if path not in files:
@@ -142,7 +142,7 @@ class _Matching:
         for apk in apks:
             yield SupplementaryFile(kind, file, version_code(apk))
 
-    def _matched(self, kind: DebugFile) -> Iterator[tuple[Artifact | None, str]]:
+    def _match_paths(self, kind: DebugFile) -> Iterator[tuple[Artifact | None, str]]:
         """Yield the paths of one input, each with its artifact.
 
         The artifact is None if it can't be read: each path is checked all the same.

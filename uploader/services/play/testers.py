@@ -60,7 +60,7 @@ class TestersChange:
         return ", ".join(added + removed)
 
 
-def closed(tracks: Iterable[str]) -> tuple[str, ...]:
+def closed_tracks(tracks: Iterable[str]) -> tuple[str, ...]:
     """Return the tracks that can have groups of testers: all but production and internal ones."""
     return tuple(track for track in tracks if _has_groups(TrackName(track)))
 
@@ -86,7 +86,7 @@ def check(tracks: Sequence[str], groups: Sequence[str], problems: Problems) -> N
             "individual people in the Play Console (Testing, Testers).",
             "groups, such as `name@googlegroups.com` or one from your own domain",
         )
-    if not closed(tracks):
+    if not closed_tracks(tracks):
         actual = "`tracks` has none"
         if tracks:
             actual = f"`tracks` has {', '.join(tracks)} alone"
@@ -131,6 +131,6 @@ def replace(edit: ReleaseEdit, changes: Iterable[TestersChange]) -> None:
     for change in changes:
         if not str(change):
             continue
-        edit.changing(edit.job.testers_purpose(change.track))
+        edit.begin_change(edit.job.testers_purpose(change.track))
         edit.api.update_testers(change.track, change.after)
         edit.context.info(f"Testers of {change.track} in edit {edit.id}: {change}.")

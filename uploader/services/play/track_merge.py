@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from uploader.errors import ReleaseRefused
 from uploader.files.android.notes import is_language_name
 from uploader.services.play import model
-from uploader.services.play.edit_lifecycle import ReleaseEdit, listed_artifacts
+from uploader.services.play.edit_lifecycle import ReleaseEdit, list_artifacts
 from uploader.services.play.model import (
     SERVED,
     STAGED,
@@ -33,15 +33,15 @@ from uploader.services.play.model import (
     is_smaller_share,
 )
 from uploader.services.play.release_job import ReleaseJob, ReleaseOptions
-from uploader.services.play.release_names import as_told
+from uploader.services.play.release_names import with_display_name
 from uploader.services.play.release_words import (
     describe,
     describe_all,
     in_words,
-    named,
+    label,
     share,
 )
-from uploader.services.play.review import listed, live_versions
+from uploader.services.play.review import list_releases, live_versions
 from uploader.services.play.tracks import current_releases
 
 KEPT_BACK = {"halted": "halted", "draft": "a draft"}
@@ -121,7 +121,7 @@ class TrackChange:
         return tuple(sentences)
 
     @property
-    def remarks(self) -> tuple[str, ...]:
+    def notices(self) -> tuple[str, ...]:
         """What people should know about the release, in sentences."""
         if not self.promotion or not self.promotion.by_code:
             return self.taken_up
@@ -215,7 +215,7 @@ def plan_update(edit: ReleaseEdit, track: str) -> TrackChange:
     return TrackChange(
         track,
         before,
-        after=merged(track, remaining, release, replace_rollout=replace_rollout),
+        after=merge(track, remaining, release, replace_rollout=replace_rollout),
         release=release,
         now=now,
         promotion=_describe_promotion(edit, source),
@@ -307,7 +307,7 @@ def _without_future_draft(
     in_edit = model.find_same_versions(before, release)
     if in_edit is None:
         return before
-    for committed in listed(edit.context, edit.job.package, track):
+    for committed in list_releases(edit.context, edit.job.package, track):
         if committed.state != "DRAFT":
             return before
     return tuple(other for other in before if other is not in_edit)
@@ -317,7 +317,7 @@ def update_track(edit: ReleaseEdit, track: str) -> TrackChange:
     """Write the job's release to the track, unless the track holds it already."""
     update = plan_update(edit, track)
     if put(edit, update):
-        release = describe(as_told(edit.job, update.release))
+        release = describe(with_display_name(edit.job, update.release))
         edit.context.info(f"Track {track} in edit {edit.id}: {release}.")
     return update
 
@@ -331,9 +331,9 @@ def put(edit: ReleaseEdit, update: TrackChange, note: str = "") -> bool:
     after = update.after
     writes = not update.is_in_edit or edit.wrote_otherwise(track, after)
     if writes:
-        edit.writing(track, update.before, after)
+        edit.begin_track_change(track, update.before, after)
     if note:
-        edit.changed(edit.job.track_purpose(track), note)
+        edit.finish_change(edit.job.track_purpose(track), note)
     if writes:
         edit.api.update_track(track, after)
         edit.seen[track] = after
@@ -372,8 +372,8 @@ def _choose_source(edit: ReleaseEdit) -> Release:
     if job.promote_version_codes:
         artifacts: Collection[int] = ()
         if no_longer_on(offered, job.promote_version_codes):
-            artifacts = listed_artifacts(edit)
-        release = chosen(
+            artifacts = list_artifacts(edit)
+        release = choose_release(
             job.promote_from, offered, job.promote_version_codes, artifacts
         )
     else:
@@ -427,7 +427,7 @@ def _begin_change(
     Raises ReleaseRefused if others have changed that release since.
     """
     on_track = to_change(track, before)
-    asked = changed(options, on_track)
+    asked = apply_options(options, on_track)
     if edit.state.own:  # other jobs work in a shared edit
         begun = edit.begun.releases.setdefault(track, on_track)
         _check_begun(edit, track, begun, on_track, asked)
@@ -476,7 +476,7 @@ def _check_begun(
     if not edit.previous.surely_committed and not _has_moved(release, begun):
         return
     if edit.previous.surely_committed:
-        what = f"An earlier run of this job has changed {named(begun)} on track {track}"
+        what = f"An earlier run of this job has changed {label(begun)} on track {track}"
         since = f"since then it was changed again: {describe(release)}"
     else:
         what = f"The release on track {track} was changed since this job began"
@@ -520,7 +520,7 @@ def new(
     return release
 
 
-def changed(options: ReleaseOptions, release: Release) -> Release:
+def apply_options(options: ReleaseOptions, release: Release) -> Release:
     """Return a release with what the options ask for: another status, another fraction and so on.
 
     Raises ReleaseRefused if it would be in progress without a fraction.
@@ -531,7 +531,7 @@ def changed(options: ReleaseOptions, release: Release) -> Release:
         if release.status == "draft":
             cause = "It is a draft, which has no share of users yet."
         raise ReleaseRefused(
-            f"The release {named(release)} can't be put in progress: no user fraction is known.",
+            f"The release {label(release)} can't be put in progress: no user fraction is known.",
             cause=cause,
             hint="Set `user-fraction`, or set `status: completed` for all users.",
             code="user-fraction-missing",
@@ -560,7 +560,7 @@ def no_longer_on(
     return tuple(code for code in version_codes if code not in held)
 
 
-def chosen(
+def choose_release(
     track: str,
     releases: Sequence[Release],
     version_codes: tuple[str, ...],
@@ -688,14 +688,14 @@ def _what_it_is_now(
     moved: bool,
 ) -> str:
     if not moved:
-        return f"{named(release)} is on {track}: {in_words(release)}"
+        return f"{label(release)} is on {track}: {in_words(release)}"
     if release.status != "halted":
-        return f"{named(release)} on {track} has progressed since: {in_words(release)}"
+        return f"{label(release)} on {track} has progressed since: {in_words(release)}"
     where = f"on {track}"
     if share(release):
         where = f"at {share(release)} on {track}"
     resuming = _resuming(job, release)
-    return f"{named(release)} is halted {where}, and stays halted: to resume it, {resuming}"
+    return f"{label(release)} is halted {where}, and stays halted: to resume it, {resuming}"
 
 
 def _differences(there: Release, asked: Release) -> Iterator[str]:
@@ -725,7 +725,7 @@ def _resuming(job: ReleaseJob, release: Release) -> str:
     return how
 
 
-def merged(
+def merge(
     track: str,
     before: Sequence[Release],
     release: Release,
@@ -740,7 +740,7 @@ def merged(
         goes_on = rollout in kept or release.covers(rollout)
         if not (replace_rollout or goes_on):
             raise ReleaseRefused(
-                f"The release {named(rollout)} is in progress on track {track}; {named(release)} "
+                f"The release {label(rollout)} is in progress on track {track}; {label(release)} "
                 "would end it.",
                 cause="A new release takes the place of a staged rollout.",
                 hint="Complete or halt the rollout first, or set `replace-rollout: true`.",
@@ -917,7 +917,7 @@ def _check_kept_back(job: ReleaseJob, track: str, release: Release) -> None:
     kept_back = KEPT_BACK.get(release.status)
     if kept_back and not job.options.status:
         raise ReleaseRefused(
-            f"The release {named(release)} on track {track} is {kept_back}, and is not "
+            f"The release {label(release)} on track {track} is {kept_back}, and is not "
             "released to users here.",
             cause="It is kept from the users there, and nothing in this step says to release it "
             "here.",
@@ -976,7 +976,7 @@ def _check_draft(
     for draft in model.having_status(before, "draft"):
         if release.covers(draft):
             raise ReleaseRefused(
-                f"The release {named(draft)} on track {track} is a draft, and stays a draft.",
+                f"The release {label(draft)} on track {track} is a draft, and stays a draft.",
                 cause="It waits to be published, and nothing in this step says to publish it.",
                 hint="To publish it, set `status: inProgress` (with `user-fraction`) or "
                 "`completed`.",
@@ -1025,7 +1025,7 @@ def _check_halted(
     if other.status != "halted" or _asks_to_go_on(job, release):
         return
     raise ReleaseRefused(
-        f"The release {named(other)} on track {track} is halted, and stays halted.",
+        f"The release {label(other)} on track {track} is halted, and stays halted.",
         cause="It was stopped for a reason, and nothing in this step says to resume it.",
         hint="To resume it, set `status: inProgress` or `completed`, without `files` and "
         "`promote-from`; otherwise release a corrected version.",
@@ -1061,7 +1061,7 @@ def _check_reach(track: str, release: Release, other: Release) -> None:
         "halted": f"Set {reached:g} or more.",
     }
     raise ReleaseRefused(
-        f"`user-fraction`: the release {named(other)} on track {track} ({in_words(other)}) has "
+        f"`user-fraction`: the release {label(other)} on track {track} ({in_words(other)}) has "
         f"reached more users than {share(release)}.",
         cause="A rollout can't be narrowed, only halted.",
         hint=hints.get(other.status, ""),
@@ -1093,7 +1093,7 @@ def _check_countries(edit: ReleaseEdit, update: TrackChange) -> None:
     # That the track is production was checked offline; the status of the release was not known.
     if edit.job.options.countries and release.status != "inProgress":
         raise ReleaseRefused(
-            f"`countries`: the release {named(release)} on track {update.track} is not a staged "
+            f"`countries`: the release {label(release)} on track {update.track} is not a staged "
             "rollout.",
             cause="Google Play accepts countries only for a rollout in progress on production.",
             hint="Set `user-fraction` as well, or choose the countries in the Play Console.",

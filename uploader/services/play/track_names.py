@@ -171,7 +171,7 @@ def only_in_the_emulator(tracks: Iterable[str]) -> Iterator[str]:
     """
     for track in tracks:
         is_standard_name = TrackName(track).base in (*STANDARD, QA)
-        if is_standard_name or form_factor(track) or meant(track, STANDARD):
+        if is_standard_name or form_factor(track) or guess_track(track, STANDARD):
             continue
         also = ""
         similar = in_the_console(track)
@@ -194,7 +194,7 @@ def config_form_factor(track: str) -> str:
     return FORM_FACTORS[form].config
 
 
-def meant(track: str, known: Iterable[str]) -> str:
+def guess_track(track: str, known: Iterable[str]) -> str:
     """Return the track that was probably meant by a misspelt name or by its first letters; empty if
     there is none. A name with another number is that of another track, not a misspelling.
     """

@@ -18,9 +18,9 @@ from uploader.services.play.track_names import (
     STANDARD,
     config_form_factor,
     form_factor,
+    guess_track,
     in_the_console,
     is_standard,
-    meant,
     with_form_factor,
 )
 
@@ -107,7 +107,7 @@ def _check_name(edit: ReleaseEdit, track: str, *, missing: bool) -> None:
             hint=f"Write {tracks} ({form}:{QA} is for internal tests){_creation(edit.job, track)}.",
             code="track-not-found",
         )
-    other = meant(track, known)
+    other = guess_track(track, known)
     if not other and not missing:
         return
     instead = "Correct the name"
@@ -146,7 +146,7 @@ def _plan_creation(edit: ReleaseEdit, track: str, known: Collection[str]) -> Non
     """
     name = TrackName(track)
     other = with_form_factor(track)
-    standard = meant(name.base, STANDARD)
+    standard = guess_track(name.base, STANDARD)
     if standard and not other:
         other = name.beside(standard).lower()
     if other:
@@ -168,7 +168,7 @@ def _plan_creation(edit: ReleaseEdit, track: str, known: Collection[str]) -> Non
         for other_name in map(TrackName, known)
         if other_name.form_factor == name.form_factor
     ]
-    similar = meant(name.base, same_devices)
+    similar = guess_track(name.base, same_devices)
     if similar and track not in edit.missing:
         other = name.beside(similar)
         edit.context.warning(
@@ -185,12 +185,12 @@ def create_missing(edit: ReleaseEdit) -> None:
     """
     for track in sorted(edit.missing):
         purpose = edit.job.new_track_purpose(track)
-        edit.changing(purpose)
+        edit.begin_change(purpose)
         try:
             edit.api.create_track(track, config_form_factor(track))
         except ApiError as refused:
             if not is_there_already(refused) and track not in all_tracks(edit.api):
                 raise
-        edit.changed(purpose, "created")
+        edit.finish_change(purpose, "created")
         edit.context.info(f"Created the closed track {track} in edit {edit.id}.")
     edit.missing.clear()

@@ -47,7 +47,7 @@ from uploader.services.play.generated_apks import (
     MISMATCH_HINT,
     list_generated_apks,
 )
-from uploader.services.play.known_errors import conflict, explained
+from uploader.services.play.known_errors import conflict, explain
 from uploader.text import format_size
 
 NAME = "universal-apk"
@@ -152,7 +152,7 @@ def _check_place(goal: UniversalApkGoal, names: tuple[str, ...]) -> None:
         )
 
 
-def fetched(
+def fetch_apks(
     package: str,
     codes: tuple[str, ...],
     goal: UniversalApkGoal,
@@ -176,7 +176,7 @@ def fetched(
     except Interrupted:
         raise
     except ApiError as refused:
-        trouble = explained(refused)
+        trouble = explain(refused)
     except UploaderError as error:
         trouble = error
     sections = outcome.sections
@@ -196,7 +196,7 @@ def _fetch(
 
     Returns its path, its size in words, its SHA-256, and that of its certificate.
     """
-    apk = _generated(package, code, goal.seconds, context)
+    apk = _wait_for_apk(package, code, goal.seconds, context)
     _log_protection(apk, code, context)
     what = f"the universal APK of version {code}"
     destination = goal.of(code)
@@ -230,7 +230,7 @@ def _log_protection(apk: UniversalApk, code: str, context: Context) -> None:
         )
 
 
-def _generated(
+def _wait_for_apk(
     package: str,
     code: str,
     seconds: float,
@@ -240,7 +240,7 @@ def _generated(
     poll = context.poll(seconds)
     waiting = True
     while waiting:
-        apks = _listed(context, package, code)
+        apks = _list_apks(context, package, code)
         if len(apks) > 1:
             what = f"Google Play signs version {code} with {len(apks)} keys"
             context.info(f"{what}; the APK of the first is fetched.")
@@ -257,7 +257,7 @@ def _generated(
     )
 
 
-def _listed(context: Context, package: str, code: str) -> list[UniversalApk]:
+def _list_apks(context: Context, package: str, code: str) -> list[UniversalApk]:
     """Return the APK for all devices of each signing key.
 
     It is the only standalone one without the protection, or else the universal one.

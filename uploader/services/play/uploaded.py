@@ -16,7 +16,7 @@ from uploader.errors import Interrupted, ReleaseRefused, Stopped, UploaderError
 from uploader.services.base import Context
 from uploader.services.play import client
 from uploader.services.play.client import Edit
-from uploader.services.play.edit_lifecycle import read_and_deleted, unfinished
+from uploader.services.play.edit_lifecycle import find_unfinished_edit, read_and_delete
 from uploader.services.play.model import ListedArtifact
 
 ByVersionCode: TypeAlias = Mapping[int, ListedArtifact]
@@ -60,7 +60,7 @@ class UploadedArtifacts:
     def _look_up(self) -> ByVersionCode | None:
         context = self._context
         try:
-            kept = unfinished(self._package, context)
+            kept = find_unfinished_edit(self._package, context)
             if kept:
                 context.info(
                     f"Edit {kept} of an unfinished release would be closed by another, so what "
@@ -69,7 +69,7 @@ class UploadedArtifacts:
                 return None
             edit = client.insert(context, self._package)
             context.info(f"Opened edit {edit.id} to read what was uploaded.")
-            return read_and_deleted(edit, partial(_read, context), context)
+            return read_and_delete(edit, partial(_read, context), context)
         except (Interrupted, Stopped):
             raise
         except UploaderError as error:

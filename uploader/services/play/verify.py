@@ -51,7 +51,7 @@ from uploader.services.play import (
     SCOPE,
 )
 from uploader.services.play.client import CONSOLE
-from uploader.services.play.known_errors import explained_comparison
+from uploader.services.play.known_errors import explain_comparison
 from uploader.services.play.served_apks import WORST_FIRST, compare_served
 from uploader.services.play.several_apps import App, SeveralApps
 from uploader.services.play.uploaded import UploadedArtifacts
@@ -222,11 +222,11 @@ class Verification:
 def _flow_with_login(goal: VerifyGoal, context: Context) -> Outcome:
     """Compare what Google Play generated, and report the result."""
     _publish_codes(goal, context)
-    uploaded = _uploaded(goal, context)
-    return _compared(goal, Verification(len(goal.bundles)), context, uploaded)
+    uploaded = _find_uploaded(goal, context)
+    return _compare_bundles(goal, Verification(len(goal.bundles)), context, uploaded)
 
 
-def _uploaded(goal: VerifyGoal, context: Context) -> UploadedArtifacts:
+def _find_uploaded(goal: VerifyGoal, context: Context) -> UploadedArtifacts:
     """Return what Google Play has of the app of these bundles."""
     _, (package, _) = goal.bundles[0]
     return UploadedArtifacts(package, context)
@@ -251,7 +251,9 @@ def _flow_of_several(
 def _verify_app(goal: VerifyGoal, verification: Verification, app: App) -> None:
     _publish_codes(goal, app)
     try:
-        app.outcome = _compared(goal, verification, app, _uploaded(goal, app))
+        app.outcome = _compare_bundles(
+            goal, verification, app, _find_uploaded(goal, app)
+        )
     except (Interrupted, Stopped):
         raise
     except UploaderError as error:
@@ -268,7 +270,7 @@ def _publish_codes(goal: VerifyGoal, context: Context) -> None:
     context.publish({"version-code": str(max(codes)), "version-codes": listed})
 
 
-def verified(
+def verify_release(
     goal: VerifyGoal,
     outcome: Outcome,
     verification: Verification,
@@ -281,7 +283,7 @@ def verified(
     Interrupted and Stopped.
     """
     try:
-        served_outcome = _compared(goal, verification, context)
+        served_outcome = _compare_bundles(goal, verification, context)
     except (Interrupted, Stopped):
         raise
     except UploaderError as error:
@@ -295,7 +297,7 @@ def verified(
     )
 
 
-def _compared(
+def _compare_bundles(
     goal: VerifyGoal,
     verification: Verification,
     context: Context,
@@ -326,7 +328,7 @@ def _compared(
         except (Interrupted, Stopped):
             raise
         except ApiError as error:
-            failures.append(explained_comparison(error))
+            failures.append(explain_comparison(error))
         except UploaderError as error:
             failures.append(error)
 
