@@ -84,7 +84,7 @@ def refusal(body: bytes) -> object:
 
 
 def message(data: bytes) -> object:
-    return mail_message.checked(data, to_send=True)
+    return mail_message.check_message(data, to_send=True)
 
 
 MULTIPART = b"To: a@b.c\nContent-Type: multipart/mixed; boundary=b\n\n"

@@ -366,7 +366,7 @@ def fields(data: bytes) -> None:
             assert "\n" not in str(address)
             assert "\r" not in str(address)
     with suppress(ValueError):
-        mail_message.checked(data, to_send=True)
+        mail_message.check_message(data, to_send=True)
     for metadata in (
         text,
         json.dumps({"raw": text}),

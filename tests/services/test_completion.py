@@ -33,16 +33,16 @@ OPERATION = Operation(Lookup("/v1/{+name}", (("name", "name"),)))
             "a; b",
         ),
         ({"status": {"state": "DONE", "error": {"message": "M"}}}, Stage.FAILED, "M"),
-        ({"status": {"state": "NEW"}}, Stage.UNTOLD, ""),
-        ({"status": {"state": ["DONE"]}}, Stage.UNTOLD, ""),
-        ({"status": "DONE"}, Stage.UNTOLD, ""),
-        ({}, Stage.UNTOLD, ""),
+        ({"status": {"state": "NEW"}}, Stage.UNKNOWN, ""),
+        ({"status": {"state": ["DONE"]}}, Stage.UNKNOWN, ""),
+        ({"status": "DONE"}, Stage.UNKNOWN, ""),
+        ({}, Stage.UNKNOWN, ""),
     ],
 )
 def test_a_state_becomes_a_stage(
     answer: dict[str, Any], stage: Stage, words: str
 ) -> None:
-    """An error counts whatever the state is; a state that the rule does not have is `UNTOLD`."""
+    """An error counts whatever the state is; a state that the rule does not have is `UNKNOWN`."""
     reading = STATE.read(answer)
     assert (reading.stage, reading.words) == (stage, words)
 

@@ -166,7 +166,7 @@ class RecordingContext:
         with self.moment():
             pass
 
-    def reused(self, result: FileResult) -> None:
+    def add_reused(self, result: FileResult) -> None:
         """Adds the result."""
         with self.moment():
             self.results.append(result)
@@ -176,7 +176,7 @@ class RecordingContext:
         order = list(dict.fromkeys(paths))
         self.results.sort(key=lambda result: order.index(result.path))
 
-    def identified(
+    def replace_result(
         self, result: FileResult, answer: Mapping[str, Any] | None = None
     ) -> None:
         """Keeps what has become known of an upload."""
@@ -184,7 +184,7 @@ class RecordingContext:
         with self.moment():
             self.identifications.append(result)
 
-    def discarded(
+    def mark_discarded(
         self,
         why: str,
         files: frozenset[str] = frozenset(),

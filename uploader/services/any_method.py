@@ -90,20 +90,20 @@ def prepare(inputs: CommonInputs, files: Artifacts, given: MethodInputs) -> Prep
     # Any other method makes a new resource of each file.
     if _replaces(method):
         _check_places(uploads, problems)
-    prepared = batch.prepared(
+    prepared = batch.prepare_uploads(
         inputs,
         tuple(uploads),
         problems,
         wait_deadline=given.wait_deadline,
     )
-    flow = partial(_explained, method.id, parameters, prepared.flow)
+    flow = partial(_send_files, method.id, parameters, prepared.flow)
     warnings = prepared.warnings
     if name_field != method.name_field:
         warnings = (_NAMELESS,)
     return replace(prepared, flow=flow, warnings=warnings)
 
 
-def _explained(
+def _send_files(
     method: str,
     parameters: Mapping[str, Any],
     send: Flow,

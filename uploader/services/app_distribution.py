@@ -173,7 +173,7 @@ def prepare(
     assert method, "the catalogue has it"
     upload = Upload(method.endpoint({"app": app}), build, MEDIA_TYPE)
     job = Distribution(app, upload, notes, recipients, inputs.wait_deadline)
-    sending = batch.prepared(inputs.common, (upload,), problems)
+    sending = batch.prepare_uploads(inputs.common, (upload,), problems)
     lines = (*sending.lines, *_steps(job))
     flow: Flow = partial(_distribute, job)
     if inputs.common.dry_run:
@@ -347,7 +347,7 @@ def _distribute(job: Distribution, context: Context) -> Outcome:
         release = _release(result.resource, job.app)
     except ProtocolError as error:
         failed = replace(result, id="", error=str(error), failure=error)
-        context.identified(failed)
+        context.replace_result(failed)
         raise
     context.publish(release.outputs)
     context.info(
@@ -361,7 +361,7 @@ def _distribute(job: Distribution, context: Context) -> Outcome:
         raise
     except UploaderError as error:
         if isinstance(error, ApiError) and error.status == 404 and result.attempts == 0:
-            raise _gone_or_refused(error, job, release, context) from error
+            raise _release_error(error, job, release, context) from error
         raise error.with_advice(also=release.stays) from error
     return _outcome(job, release)
 
@@ -429,13 +429,15 @@ def _send_to_recipients(job: Distribution, release: Release, context: Context) -
     try:
         context.call(call)
     except ApiError as refused:
-        explained = _refused(refused, job, context)
+        explained = _recipients_error(refused, job, context)
         if explained is refused:
             raise
         raise explained from refused
 
 
-def _refused(refused: ApiError, job: Distribution, context: Context) -> UploaderError:
+def _recipients_error(
+    refused: ApiError, job: Distribution, context: Context
+) -> UploaderError:
     """Return the error for recipients that the service does not accept. If the refusal names none
     of them, the service is asked which of the groups do not exist.
     """
@@ -489,7 +491,7 @@ def _is_missing(alias: str, job: Distribution, context: Context) -> bool:
     return False
 
 
-def _gone_or_refused(
+def _release_error(
     refused: ApiError,
     job: Distribution,
     release: Release,

@@ -397,13 +397,13 @@ class Context(Protocol):
     def forget_uploads(self, upload_path: str) -> None:
         """Forget every upload session below this path, because what they belong to is over."""
 
-    def reused(self, result: FileResult) -> None:
+    def add_reused(self, result: FileResult) -> None:
         """Add the result of a file that the service has already, and that is not sent."""
 
     def arrange(self, paths: Sequence[str]) -> None:
         """Put the results of these files first, in this order."""
 
-    def identified(
+    def replace_result(
         self, result: FileResult, answer: Mapping[str, Json] | None = None
     ) -> None:
         """Replace an upload's result by one with what its own response did not say (an id, an
@@ -413,7 +413,7 @@ class Context(Protocol):
         there. Without it the next run sends the file again after an error.
         """
 
-    def discarded(
+    def mark_discarded(
         self,
         why: str,
         files: frozenset[str] = frozenset(),

@@ -42,7 +42,7 @@ from uploader.text import format_size, plural
 OutputsOf: TypeAlias = Callable[[tuple[FileResult, ...]], Mapping[str, str]]
 
 SHOWN = 20  # files that the plan names one by one
-MINUTE = "%Y-%m-%d %H:%M"  # the format of times (UTC) for `begun_before`
+MINUTE = "%Y-%m-%d %H:%M"  # the format of times (UTC) for `unfinished_mail_error`
 _CHECK = "Check what the service has before you run again."
 # The reasons and statuses of a 403, in both error models of Google's APIs, that say that the
 # account lacks permission.
@@ -164,7 +164,7 @@ def _check_protocol(upload: Upload, protocol: str, problems: Problems) -> None:
         problems.add("upload-protocol", what, "auto, multipart or resumable")
 
 
-def prepared(
+def prepare_uploads(
     inputs: CommonInputs,
     uploads: tuple[Upload, ...],
     problems: Problems,
@@ -334,7 +334,7 @@ def send_metadata(
         begun_at = context.recall(key)
         if begun_at:
             context.remember(key, None)
-            raise begun_before(what, begun_at)
+            raise unfinished_mail_error(what, begun_at)
         now = datetime.fromtimestamp(context.now(), timezone.utc)
         context.remember(key, f"{now:{MINUTE}}")
     call = Call(
@@ -366,7 +366,7 @@ def send_metadata(
     return response
 
 
-def begun_before(what: str, when: str, remedy: str = "") -> OutcomeUnknown:
+def unfinished_mail_error(what: str, when: str, remedy: str = "") -> OutcomeUnknown:
     """Return the error for a mail that an earlier run began to send without a session, so that the
     service can't be asked about it.
     """

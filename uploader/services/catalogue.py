@@ -319,7 +319,7 @@ def expand(template: str, values: Mapping[str, str], *, partly: bool = False) ->
             "The service named an id with a . or .. segment, which would lead to another path."
         )
 
-    def escaped(expression: re.Match[str]) -> str:
+    def escape(expression: re.Match[str]) -> str:
         reserved, name = expression.groups()
         if partly and name not in values:
             return expression[0]
@@ -327,7 +327,7 @@ def expand(template: str, values: Mapping[str, str], *, partly: bool = False) ->
             return _LONE_PERCENT.sub("%25", quote(values[name], safe=_RESERVED + "%"))
         return quote(values[name], safe="")
 
-    return _EXPRESSION.sub(escaped, template)
+    return _EXPRESSION.sub(escape, template)
 
 
 def objection(template: str, name: str, value: str) -> str:

@@ -49,14 +49,14 @@ _CODES = (
 
 
 class Stage(Enum):
-    """How far the service is with a file. `UNTOLD` means that the answer has no state, or one that
+    """How far the service is with a file. `UNKNOWN` means that the answer has no state, or one that
     the API's description does not list.
     """
 
     DONE = "done"
     AT_WORK = "at work"
     FAILED = "failed"
-    UNTOLD = "untold"
+    UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class Operation:
         """Return how far the operation is. One that is done has a response or an error; without
         either it counts as still at work (google.aip.dev/151).
         """
-        operation = self.asked_about(answer)
+        operation = self.lookup_source(answer)
         if operation.get("done") is not True:
             return Reading(Stage.AT_WORK)
         error = operation.get("error")
@@ -121,14 +121,14 @@ class Operation:
             return Reading(Stage.DONE)
         return Reading(Stage.AT_WORK)
 
-    def says_something(self, answer: Answer) -> bool:
+    def recognises(self, answer: Answer) -> bool:
         """Return whether a response to the lookup is an operation at all."""
         if self.read(answer).stage is not Stage.AT_WORK:
             return True
-        name = self.asked_about(answer).get("name")
+        name = self.lookup_source(answer).get("name")
         return isinstance(name, str) and bool(name)
 
-    def asked_about(self, answer: Answer) -> Answer:
+    def lookup_source(self, answer: Answer) -> Answer:
         """Return the operation in an answer; the fields of the lookup are its members."""
         if self.at:
             return _mapping(answer.get(self.at))
@@ -136,7 +136,7 @@ class Operation:
 
     def resource(self, answer: Answer) -> Answer:
         """Return the response in the operation; empty as long as it is not done."""
-        return _mapping(self.asked_about(answer).get("response"))
+        return _mapping(self.lookup_source(answer).get("response"))
 
     def as_answer(self, response: Answer) -> Answer:
         """Return the response to the lookup in the form of the upload's own answer."""
@@ -198,23 +198,23 @@ class State:
             return Reading(Stage.DONE, state)
         if state in self.at_work:
             return Reading(Stage.AT_WORK, state)
-        return Reading(Stage.UNTOLD, state)
+        return Reading(Stage.UNKNOWN, state)
 
     def _has_error(self, answer: Answer) -> bool:
         return bool(self.error) and value_at(answer, self.error) is not None
 
-    def says_something(self, answer: Answer) -> bool:
+    def recognises(self, answer: Answer) -> bool:
         """Return whether a response to the lookup has a state at all."""
         reading = self.read(answer)
-        if reading.stage is not Stage.UNTOLD:
+        if reading.stage is not Stage.UNKNOWN:
             return True
         return bool(reading.name)
 
     def _words(self, answer: Answer) -> str:
         """Return what the service says about a failure."""
-        return _joined(words_of(value_at(answer, path)) for path in self.reasons)
+        return _join(words_of(value_at(answer, path)) for path in self.reasons)
 
-    def asked_about(self, answer: Answer) -> Answer:
+    def lookup_source(self, answer: Answer) -> Answer:
         """Return the resource in an answer, which is all of it."""
         return answer
 
@@ -280,7 +280,7 @@ def words_of(value: Any, depth: int = 0) -> str:
     if depth == _MAX_DEPTH:
         return ""
     if isinstance(value, list):
-        return _joined(words_of(item, depth + 1) for item in value[:_MAX_PARTS])
+        return _join(words_of(item, depth + 1) for item in value[:_MAX_PARTS])
     if not isinstance(value, Mapping):
         return ""
     words = _first_words(value, _WORDS, depth)
@@ -299,7 +299,7 @@ def _first_words(error: Mapping[str, Any], names: Iterable[str], depth: int) -> 
     return ""
 
 
-def _joined(texts: Iterable[str]) -> str:
+def _join(texts: Iterable[str]) -> str:
     """Return the texts as one, each once and without empty ones."""
     distinct = dict.fromkeys(texts)
     return "; ".join(text for text in distinct if text)[:_MAX_WORDS]

@@ -93,7 +93,7 @@ def prepare(
     in_session = endpoint.idempotent or protocol in {"auto", "resumable"}
     send = partial(_send, mail, identity, upload, in_session)
     line = f"{action.plan} {_description(mail, upload.artifact)}"
-    return _prepared(inputs, endpoint, send, line, mail.warnings)
+    return _prepare_target(inputs, endpoint, send, line, mail.warnings)
 
 
 def _read_mail(
@@ -134,11 +134,13 @@ def _prepare_without_upload(
     send: _Send
     if "raw" in resource or "raw" in _message_of(resource):
         send = partial(batch.send_metadata, endpoint, resource, _HELD, True)
-        return _prepared(inputs, endpoint, send, f"{action.plan} {_HELD}")
+        return _prepare_target(inputs, endpoint, send, f"{action.plan} {_HELD}")
     if action.method == "drafts.send":
         # No note is needed: a draft that was sent is gone, and can't be sent again.
         send = partial(batch.send_metadata, endpoint, resource, endpoint.id, False)
-        return _prepared(inputs, endpoint, send, f"Send the draft {inputs.draft_id}")
+        return _prepare_target(
+            inputs, endpoint, send, f"Send the draft {inputs.draft_id}"
+        )
     return None
 
 
@@ -180,7 +182,7 @@ def _endpoint(inputs: MailInputs) -> Endpoint:
     )
 
 
-def _prepared(
+def _prepare_target(
     inputs: MailInputs,
     endpoint: Endpoint,
     send: _Send,
@@ -261,7 +263,7 @@ def _check_raw(raw: object, problems: Problems, *, to_send: bool) -> None:
     padding = "=" * (-len(text) % 4)
     try:
         decoded = base64.b64decode(text + padding, altchars=b"-_", validate=True)
-        mail_message.checked(decoded, to_send=to_send)
+        mail_message.check_message(decoded, to_send=to_send)
     except binascii.Error:
         problems.add("metadata", "`raw` is not base64url.", accepted)
     except ValueError as error:  # not ASCII, or not a message
@@ -297,7 +299,7 @@ def _send(
             context.remember(key, None)
             begun_at = f"{earlier.date:{batch.MINUTE}}"
             remedy = "`upload-protocol: resumable` can ask the server."
-            raise batch.begun_before(mail.name, begun_at, remedy)
+            raise batch.unfinished_mail_error(mail.name, begun_at, remedy)
         identity = earlier
         upload = replace(upload, artifact=_artifact(mail, earlier))
     context.remember(key, str(identity))

@@ -36,7 +36,7 @@ def prepare(
     preflight.check_certificate(artifacts, certificate, problems)
     if not files:
         problems.add("files", "no APK or bundle was given.")
-    return batch.prepared(inputs, tuple(uploads), problems, _outputs)
+    return batch.prepare_uploads(inputs, tuple(uploads), problems, _outputs)
 
 
 def _upload(file: Artifact, packages: tuple[str, ...]) -> Upload:

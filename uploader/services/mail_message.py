@@ -247,7 +247,7 @@ def _given_message(
     recipients = 0
     if raw is not None:
         try:
-            message, recipients = checked(raw, to_send=to_send)
+            message, recipients = check_message(raw, to_send=to_send)
         except ValueError as error:
             for fault in error.args:
                 problems.add(
@@ -436,13 +436,13 @@ def compose(
     Bcc stays in: Gmail delivers by it and removes it. Empty text or HTML is left out. Raises
     InputError if the subject can't be written without changing it.
     """
-    subject = decoded(subject)
+    subject = decode_words(subject)
     changed = Problem(
         "mail-subject",
         "can't be written into a message without changing it.",
         "plain text",
     )
-    if decoded(subject) != subject:  # the library would decode it once more
+    if decode_words(subject) != subject:  # the library would decode it once more
         raise InputError(changed)
     message = EmailMessage(policy=_POLICY)
     try:
@@ -501,7 +501,7 @@ def _set_content(
         )
 
 
-def checked(raw: bytes, *, to_send: bool) -> tuple[bytes, int]:
+def check_message(raw: bytes, *, to_send: bool) -> tuple[bytes, int]:
     """Return a given message with CRLF at the end of every line, as RFC 5322 requires, and the
     number of its recipients.
 
@@ -611,7 +611,7 @@ def _has_defects(headers: Message) -> bool:
     )
 
 
-def decoded(text: str) -> str:
+def decode_words(text: str) -> str:
     """Return the text with its RFC 2047 encoded words decoded, or as it is if one of them can't
     be.
     """
@@ -628,5 +628,5 @@ def has_control(text: str) -> bool:
     for _ in range(2):  # encoded words may stand within encoded words
         if _CONTROL.search(text) or "=?" not in text:
             break
-        text = decoded(text)
+        text = decode_words(text)
     return bool(_CONTROL.search(text))

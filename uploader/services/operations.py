@@ -72,8 +72,8 @@ class _Awaited:
             self.failure = _not_told(self.result.path, self.reading)
             return
         try:
-            asked_about = self.completion.asked_about(self.answer)
-            call = _call(self.upload.endpoint, lookup, asked_about)
+            source = self.completion.lookup_source(self.answer)
+            call = _call(self.upload.endpoint, lookup, source)
         except ProtocolError as error:
             self.failure = error
             self._names_nothing = True
@@ -91,11 +91,11 @@ class _Awaited:
         self._unanswered = ""
         answer = self.completion.as_answer(response)
         # The service said that it is at work, so it counts as such until it says something else.
-        if self.completion.says_something(answer):
+        if self.completion.recognises(answer):
             self.answer = answer
             self.reading = self.completion.read(answer)
 
-    def concluded(self, seconds: float) -> FileResult:
+    def final_result(self, seconds: float) -> FileResult:
         """Return the result of the file; `seconds` is how long the run has waited for it."""
         failure = self.failure or self._failure(seconds)
         if failure is not None:
@@ -142,7 +142,7 @@ class _Awaited:
                 hint=_NOT_AGAIN,
                 code="processing-pending",
             )
-        if reading.stage is Stage.UNTOLD and reading.name:
+        if reading.stage is Stage.UNKNOWN and reading.name:
             return _not_told(path, reading)
         return None
 
@@ -167,11 +167,11 @@ def settle(
     _wait(awaited, seconds, context)
     settled = {}
     for file in awaited:
-        result = file.concluded(seconds)
+        result = file.final_result(seconds)
         if file.is_over(result):
-            context.identified(result, None)
+            context.replace_result(result, None)
         else:
-            context.identified(result, file.answer)
+            context.replace_result(result, file.answer)
         settled[result.path] = result
     return tuple(settled.get(result.path, result) for result in results)
 

@@ -94,7 +94,7 @@ def prepare(
         elif not _may_be_zip(file):
             what = f"{file.name} is not a zip file, or its end is missing."
             problems.add("files", what, "a complete zip file")
-    prepared = batch.prepared(inputs, uploads, problems)
+    prepared = batch.prepare_uploads(inputs, uploads, problems)
     if inputs.dry_run:
         return prepared
     return replace(prepared, flow=partial(_flow, deployment, title, uploads[0]))
@@ -208,13 +208,13 @@ def _identify(
         context.warning(f"{_UNKNOWN} {error}")
         return ""
     if new and all(new.values()):
-        raise _failed(context, result, new)
+        raise _report_failure(context, result, new)
     if len(new) != 1:
         if doubt:
             raise doubt
         packages = "no new package"
         if new:
-            packages = f"{len(new)} new packages ({_shown(new)})"
+            packages = f"{len(new)} new packages ({_describe(new)})"
         context.warning(
             f"{_UNKNOWN} The deployment lists {packages} with the title {title!r}."
         )
@@ -231,7 +231,7 @@ def _identify(
             error="",
             failure=None,
         )
-    context.identified(replace(result, id=name))
+    context.replace_result(replace(result, id=name))
     return name
 
 
@@ -258,7 +258,9 @@ def _new_packages(
         waits.wait("the deployment lists no new package")
 
 
-def _failed(context: Context, result: FileResult, new: Packages) -> ServiceError:
+def _report_failure(
+    context: Context, result: FileResult, new: Packages
+) -> ServiceError:
     """Report the first of the new packages, all of which failed, and return the error for it."""
     name, why = next(iter(new.items()))
     failure = ServiceError(
@@ -270,11 +272,11 @@ def _failed(context: Context, result: FileResult, new: Packages) -> ServiceError
         code="package-failed",
     )
     failed = replace(result, id=name, error=str(failure), failure=failure)
-    context.identified(failed)
+    context.replace_result(failed)
     return failure
 
 
-def _shown(packages: Packages) -> str:
+def _describe(packages: Packages) -> str:
     """Return the first five packages for a message; one that failed comes with the reason."""
     shown = []
     for name, why in list(packages.items())[:5]:

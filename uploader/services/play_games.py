@@ -72,12 +72,12 @@ def prepare(
             what = f"{file.name} is a stream; whether it is an image can't be checked."
             problems.add("files", what, "an image file")
     if files or problems:
-        prepared = batch.prepared(inputs, uploads, problems)
+        prepared = batch.prepare_uploads(inputs, uploads, problems)
         if not inputs.dry_run:
             prepared = replace(prepared, flow=partial(_send, uploads[0]))
     else:
         prepared = batch.metadata_alone(inputs, endpoint, resource)
-    flow = partial(_explained, prepared.flow)
+    flow = partial(_run_flow, prepared.flow)
     return replace(prepared, warnings=(_DEPRECATED,), flow=flow)
 
 
@@ -92,7 +92,7 @@ def _send(upload: Upload, context: Context) -> Outcome:
     return Outcome(summary, links=(("Image", url),))
 
 
-def _explained(flow: Flow, context: Context) -> Outcome:
+def _run_flow(flow: Flow, context: Context) -> Outcome:
     """Carry out the flow, and give a refusal its likely cause and a hint."""
     try:
         return flow(context)

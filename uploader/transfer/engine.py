@@ -87,8 +87,8 @@ class Engine:
         # The methods of the context that other objects carry out.
         self.now = client.service_time
         self.publish = self.record.publish
-        self.reused = self.record.add
-        self.discarded = self.record.discard
+        self.add_reused = self.record.add
+        self.mark_discarded = self.record.discard
         self.arrange = self.record.arrange
         self.forget_uploads = journal.drop_below
         self.sha256 = sha256
@@ -226,7 +226,7 @@ class Engine:
             return None
         return self._journal.recall(name)
 
-    def identified(
+    def replace_result(
         self, result: FileResult, answer: Mapping[str, Json] | None = None
     ) -> None:
         """Replace an upload's result, and with an `answer` the response that the journal holds.

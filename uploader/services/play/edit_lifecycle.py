@@ -1038,7 +1038,7 @@ def _take_back(edit: ReleaseEdit, why: str, *outputs: str) -> None:
     for artifact, code in zip(edit.job.artifacts, edit.job.codes, strict=True):
         if edit.job.artifact_purpose(code) in edit.uncommitted:
             uploaded.add(artifact.name)
-    edit.context.discarded(
+    edit.context.mark_discarded(
         why, frozenset(uploaded), ("version-code", "version-codes", *outputs)
     )
 

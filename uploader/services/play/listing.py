@@ -308,7 +308,7 @@ def synchronise(edit: ReleaseEdit, difference: ListingDifference) -> None:
     edit.context.together(write_texts)
     for place in difference.places:
         for result in place.reused:
-            edit.context.reused(result)
+            edit.context.add_reused(result)
     places = [place for place in difference.places if place.change]
     unproven = _change_images(edit, places)
     waits = edit.context.backoff()

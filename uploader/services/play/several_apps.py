@@ -83,7 +83,7 @@ class App:
         self.remember = whole.remember
         self.recall = whole.recall
         self.forget_uploads = whole.forget_uploads
-        self.identified = whole.identified
+        self.replace_result = whole.replace_result
         self.now = whole.now
         self.sha256 = whole.sha256
         self.write = whole.write
@@ -230,13 +230,13 @@ class App:
 
         self.paths.sort(key=position_of)
 
-    def reused(self, result: FileResult) -> None:
+    def add_reused(self, result: FileResult) -> None:
         """Add the result of a file that Google Play has already."""
         self.paths.append(result.path)
         self._results.append(result)
-        self._whole.reused(result)
+        self._whole.add_reused(result)
 
-    def discarded(
+    def mark_discarded(
         self,
         why: str,
         files: frozenset[str] = frozenset(),
@@ -250,7 +250,7 @@ class App:
         self.outputs = remaining
         if among is None:
             among = self._results
-        self._whole.discarded(why, files, (), among)
+        self._whole.mark_discarded(why, files, (), among)
 
 
 class _AppBackoff:

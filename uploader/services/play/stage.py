@@ -517,7 +517,7 @@ def _put_artifact(
         code = version_code(artifact)
         what = f"{artifact.name}: version code {code} is {_where(edit, code)} already"
         edit.context.info(f"{what} with the same bytes; not sent again.")
-        edit.context.reused(existing)
+        edit.context.add_reused(existing)
 
 
 def _upload_artifact(edit: ReleaseEdit, artifact: Artifact) -> FileResult | None:
@@ -662,7 +662,7 @@ def _put_supplementary(
         if is_published or (sent and sent == edit.context.sha256(file)):
             digest = edit.context.sha256(file)
             result = FileResult(file.name, file.size or 0, digest, reused=True)
-            edit.context.reused(result)
+            edit.context.add_reused(result)
         else:
             _put_file(edit, companion, file)
     elif not is_published and sent != _reference_to(file):
