@@ -104,17 +104,17 @@ class Artifact:
         try:
             file = self.access.open(self.location, pipe=self.size is None)
         except NotOpened as refusal:
-            raise changed(self, f"it {refusal}") from None
+            raise file_changed_error(self, f"it {refusal}") from None
         how = difference(self, os.fstat(file.fileno()))
         if how:
             file.close()
-            raise changed(self, how)
+            raise file_changed_error(self, how)
         if not self.digests or self.size is None:
             return file
         return CheckedFile(file, self.size, self.digests, self._refuse)
 
     def _refuse(self) -> NoReturn:
-        raise changed(self, "its content is no longer what was checked")
+        raise file_changed_error(self, "its content is no longer what was checked")
 
     def reader(self) -> io.BufferedReader:
         """Open the file as `open` does, buffered, for code that parses it."""
@@ -273,7 +273,7 @@ def inspect(artifact: Artifact) -> Artifact:
         return inspected
     # The manifest is read a second time, from the content that was digested, because somebody could
     # have changed the file between the two.
-    return _with_manifest(checked(artifact))
+    return _with_manifest(add_digests(artifact))
 
 
 def _is_too_large(artifact: Artifact) -> bool:
@@ -293,7 +293,7 @@ def _with_manifest(artifact: Artifact) -> Artifact:
     return replace(artifact, manifest=manifest)
 
 
-def checked(artifact: Artifact) -> Artifact:
+def add_digests(artifact: Artifact) -> Artifact:
     """Return the artifact with the digests of its content, which is read once. From now on only
     these bytes can be read from it. Raises IntegrityError.
     """
@@ -303,7 +303,7 @@ def checked(artifact: Artifact) -> Artifact:
         digests = digest_blocks(file, artifact.size)
         how = difference(artifact, os.fstat(file.fileno()))
     if how:
-        raise changed(artifact, how)
+        raise file_changed_error(artifact, how)
     return replace(artifact, digests=digests)
 
 
@@ -339,7 +339,7 @@ def difference(artifact: Artifact, status: os.stat_result) -> str:
     return ""
 
 
-def changed(artifact: Artifact, how: str) -> IntegrityError:
+def file_changed_error(artifact: Artifact, how: str) -> IntegrityError:
     """Return the error for a file that is no longer the one that was found."""
     return IntegrityError(
         f"{artifact.name} changed during the upload: {how}.",

@@ -69,7 +69,7 @@ class Destination:
 
         Raises InputError as `check` does, UploaderError if the system does not let it be written.
         """
-        with self._named_errors(), self._folder(make=True) as folder:
+        with self._translate_errors(), self._folder(make=True) as folder:
             temporary = f".{self.leaf[:100]}.{os.urandom(8).hex()}"
             with open(temporary, "w+b", opener=_from(folder, _NEW)) as file:
                 try:
@@ -95,7 +95,7 @@ class Destination:
         if the system does not let it be removed.
         """
         with (
-            self._named_errors(),
+            self._translate_errors(),
             suppress(FileNotFoundError, InputError),
             self._folder(make=False) as folder,
         ):
@@ -149,7 +149,7 @@ class Destination:
         raise InputError(Problem(self.input_name, f"{self.name} {what}"))
 
     @contextmanager
-    def _named_errors(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         """Turn an OSError into an UploaderError that names the file."""
         try:
             yield
@@ -173,7 +173,7 @@ class NewFile:
 
     def write(self, data: bytes) -> None:
         """Append bytes. Raises UploaderError if the system does not let them be written."""
-        with self.destination._named_errors():  # noqa: SLF001  # both classes write one file
+        with self.destination._translate_errors():  # noqa: SLF001  # both classes write one file
             self.file.write(data)
 
     def clear(self) -> None:

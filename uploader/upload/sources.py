@@ -15,7 +15,13 @@ from collections.abc import Iterator
 
 from uploader.clock import Clock
 from uploader.errors import IntegrityError, TemporaryError
-from uploader.files.artifacts import STREAM, Artifact, changed, checked, difference
+from uploader.files.artifacts import (
+    STREAM,
+    Artifact,
+    add_digests,
+    difference,
+    file_changed_error,
+)
 from uploader.http.messages import Block, Span
 from uploader.upload.digests import Hasher, new_digest
 
@@ -40,7 +46,7 @@ class FileSource:
         if not artifact.digests and self.size <= _READ_TWICE:
             # Reading so little twice costs little. The file is then identified by its content, and
             # a new mode or link, which also changes the ctime, is no change.
-            artifact = checked(artifact)
+            artifact = add_digests(artifact)
         self._artifact = artifact
         self._hashed = 0  # bytes from the start of the file that were digested
         self._file = self._artifact.open()
@@ -163,11 +169,11 @@ class FileSource:
             try:
                 block = self._file.read(min(BLOCK, left))
             except OSError as error:
-                raise changed(
+                raise file_changed_error(
                     self._artifact, f"it can't be read any more ({error.strerror})"
                 ) from None
             if not block:
-                raise changed(self._artifact, "it is shorter than it was")
+                raise file_changed_error(self._artifact, "it is shorter than it was")
             left -= len(block)
             self._check_identity()
             yield block
@@ -181,12 +187,12 @@ class FileSource:
         try:
             status_of_path = self._artifact.path.stat()
         except OSError:
-            raise changed(self._artifact, "it is gone") from None
+            raise file_changed_error(self._artifact, "it is gone") from None
         status_of_file = os.fstat(self._file.fileno())
         for status in (status_of_path, status_of_file):
             change = difference(self._artifact, status)
             if change:
-                raise changed(self._artifact, change)
+                raise file_changed_error(self._artifact, change)
 
 
 def sha256(artifact: Artifact) -> str:

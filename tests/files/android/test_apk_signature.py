@@ -24,7 +24,7 @@ from google_emulator.specimens.signature_writer import (
     with_signing_block,
 )
 from tests.support import android_tools
-from uploader.files.android.apk_signature import ApkSigner, verified_signer
+from uploader.files.android.apk_signature import ApkSigner, verify_signer
 from uploader.files.android.archive import MalformedFile
 
 PACKAGE = "com.example.app"
@@ -45,7 +45,7 @@ def sha256(name: str) -> str:
 
 
 def verified(apk: bytes) -> ApkSigner:
-    return verified_signer(io.BytesIO(apk))
+    return verify_signer(io.BytesIO(apk))
 
 
 def complaint(apk: bytes) -> str:

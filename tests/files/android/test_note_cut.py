@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from uploader.errors import Problems
 from uploader.files.android.note_cut import ELLIPSIS, cut
-from uploader.files.android.notes import shortened
+from uploader.files.android.notes import shorten
 
 WORDS = "word " * 200
 SENTENCES = "One two three four. " * 40
@@ -71,7 +71,7 @@ def test_only_what_is_too_long_is_cut_and_each_cut_is_told() -> None:
     problems = Problems()
     exact = "x" * 500
     notes = {"en-US": SENTENCES, "de-DE": exact, "": "y" * 501, "fr-FR": "😀" * 251}
-    kept, left_out = shortened(notes, "whats-new", problems)
+    kept, left_out = shorten(notes, "whats-new", problems)
     assert (kept["de-DE"], kept["fr-FR"]) == (exact, "😀" * 251)
     assert set(left_out) == {"en-US", ""}
     assert [warning.partition(";")[0] for warning in problems.warnings] == [

@@ -14,7 +14,7 @@ from uploader.files.android.compiled_xml import Element
 from uploader.files.android.manifest_merge import (
     DISTRIBUTION,
     is_always_installed,
-    merged_applications,
+    merge_applications,
 )
 from uploader.files.android.manifest_rules import (
     FUSED_MODULES,
@@ -451,7 +451,7 @@ def test_anything_else_is_a_change(components: list[Element]) -> None:
 def test_it_depends_on_the_version_of_bundletool_how_modules_are_merged(
     version: tuple[int, int, int], children: list[Element]
 ) -> None:
-    first, *_ = merged_applications(MERGED_APP["base"], FEATURES, version)
+    first, *_ = merge_applications(MERGED_APP["base"], FEATURES, version)
     assert first.children == children
 
 

@@ -122,17 +122,17 @@ class _Signer:
         return hashlib.sha256(self.certificate).hexdigest()
 
 
-def verified_signer(file: BinaryIO) -> ApkSigner:
+def verify_signer(file: BinaryIO) -> ApkSigner:
     """Return who signed the APK in an open file. Raises MalformedFile if that is not proven."""
     archive = Archive(file, lambda name: JAR_SIGNATURE.fullmatch(name) is not None)
     layout = _layout(file)
     if archive.directory != layout.directory:
-        raise _refused(
+        raise _signature_error(
             "has two directories, so readers may disagree about what it holds"
         )
     values = _values(file, layout)
     if not values:
-        raise _refused("has no signature of the scheme v2 or a later one")
+        raise _signature_error("has no signature of the scheme v2 or a later one")
     signers: dict[int, _Signer] = {}
     for scheme, value in values.items():
         signers[scheme] = _signer(scheme, value)
@@ -147,7 +147,7 @@ def verified_signer(file: BinaryIO) -> ApkSigner:
     for place, sha256 in _certificates_by_place(archive, signers):
         if sha256 != newest.sha256 and sha256 not in lineage:
             what = f"has signatures of two signers: {newest.sha256}, and in {place} {sha256}"
-            raise _refused(what)
+            raise _signature_error(what)
     lineage.discard(newest.sha256)
     return ApkSigner(newest.sha256, frozenset(lineage))
 
@@ -168,7 +168,7 @@ def _certificates_by_place(
         yield place, sha256
 
 
-def _refused(what: str) -> MalformedFile:
+def _signature_error(what: str) -> MalformedFile:
     return MalformedFile(f"{what}.", _HINT)
 
 
@@ -186,13 +186,13 @@ def _layout(file: BinaryIO) -> _Layout:
         if _ends_at(tail, offset):
             ends.append(offset)
     if len(ends) != 1:
-        raise _refused(
+        raise _signature_error(
             "has no end record, or several, so readers may disagree about what it holds"
         )
     end = start + ends[0]
     length, directory = struct.unpack_from("<2I", tail, ends[0] + 12)
     if directory + length != end:
-        raise _refused("has something between its directory and its end")
+        raise _signature_error("has something between its directory and its end")
     block = _signing_block(file, directory)
     return _Layout(block, directory, end, size)
 
@@ -207,15 +207,15 @@ def _signing_block(file: BinaryIO, directory: int) -> int:
     if directory >= 32:
         footer = _at(file, directory - 24, 24)
     if footer[8:] != _MAGIC:
-        raise _refused(
+        raise _signature_error(
             "has no APK Signing Block, so it is not signed by the scheme v2 or a later one"
         )
     (size,) = struct.unpack_from("<Q", footer)
     if not 24 <= size <= min(_MAX_BLOCK, directory - 8):
-        raise _refused("has an APK Signing Block of an impossible size")
+        raise _signature_error("has an APK Signing Block of an impossible size")
     block: int = directory - 8 - size
     if _at(file, block, 8) != footer[:8]:
-        raise _refused("has an APK Signing Block whose two sizes differ")
+        raise _signature_error("has an APK Signing Block whose two sizes differ")
     return block
 
 
@@ -233,7 +233,7 @@ def _at(file: BinaryIO, offset: int, length: int) -> bytes:
     file.seek(offset)
     data = file.read(length)
     if len(data) != length:
-        raise _refused("is shorter than it was")
+        raise _signature_error("is shorter than it was")
     return data
 
 
@@ -249,15 +249,19 @@ def _values(file: BinaryIO, layout: _Layout) -> dict[int, bytes]:
     while offset < stop:
         pairs += 1
         if stop - offset < 12 or pairs > _MAX_PAIRS:
-            raise _refused("has a damaged APK Signing Block")
+            raise _signature_error("has a damaged APK Signing Block")
         length, scheme = struct.unpack("<QI", _at(file, offset, 12))
         if not 4 <= length <= stop - offset - 8:
-            raise _refused("has a damaged APK Signing Block")
+            raise _signature_error("has a damaged APK Signing Block")
         if scheme in _NAMES:
             if scheme in values:
-                raise _refused(f"has two signatures of the scheme {_NAMES[scheme]}")
+                raise _signature_error(
+                    f"has two signatures of the scheme {_NAMES[scheme]}"
+                )
             if length > _MAX_VALUE:
-                raise _refused(f"has a signature of {length:,} bytes, more than any")
+                raise _signature_error(
+                    f"has a signature of {length:,} bytes, more than any"
+                )
             values[scheme] = _at(file, offset + 12, length - 4)
         offset += 8 + length
     return values
@@ -278,29 +282,29 @@ class _Reader:
         """How many bytes are not read yet."""
         return len(self._data) - self._position
 
-    def number(self) -> int:
+    def read_number(self) -> int:
         """Read a number. Raises struct.error."""
         (value,) = struct.unpack_from("<I", self._data, self._position)
         self._position += 4
         return int(value)
 
-    def prefixed(self) -> bytes:
+    def read_prefixed(self) -> bytes:
         """Read a text behind its length. Raises struct.error or IndexError."""
-        length = self.number()
+        length = self.read_number()
         if length > self.left:
             raise IndexError(length)
         start = self._position
         self._position += length
         return self._data[start : self._position]
 
-    def rest(self) -> bytes:
+    def read_rest(self) -> bytes:
         """Return what is not read yet."""
         return self._data[self._position :]
 
-    def each(self) -> Iterator[bytes]:
+    def read_all(self) -> Iterator[bytes]:
         """Read texts up to the end."""
         while self.left:
-            yield self.prefixed()
+            yield self.read_prefixed()
 
 
 def _signer(scheme: int, value: bytes) -> _Signer:
@@ -308,16 +312,20 @@ def _signer(scheme: int, value: bytes) -> _Signer:
     name = _NAMES[scheme]
     try:
         outer = _Reader(value)
-        signers = list(_Reader(outer.prefixed()).each())
+        signers = list(_Reader(outer.read_prefixed()).read_all())
         if len(signers) != 1 or outer.left:
-            raise _refused(f"has {len(signers)} signers in the scheme {name}, not one")
+            raise _signature_error(
+                f"has {len(signers)} signers in the scheme {name}, not one"
+            )
         return _one_signer(scheme, _Reader(signers[0]))
     except InvalidSignature:
-        raise _refused(
+        raise _signature_error(
             f"has a signature of the scheme {name} that its signer did not make"
         ) from None
     except _UNREADABLE:
-        raise _refused(f"has a damaged signature of the scheme {name}") from None
+        raise _signature_error(
+            f"has a damaged signature of the scheme {name}"
+        ) from None
 
 
 def _one_signer(scheme: int, signer: _Reader) -> _Signer:
@@ -325,63 +333,63 @@ def _one_signer(scheme: int, signer: _Reader) -> _Signer:
     _UNREADABLE.
     """
     name = _NAMES[scheme]
-    signed = signer.prefixed()
+    signed = signer.read_prefixed()
     levels = _api_levels(scheme, signer)
     signatures = _by_id(
-        signer.prefixed(),
+        signer.read_prefixed(),
         twice=f"two signatures of one algorithm in the scheme {name}",
     )
-    public_key = signer.prefixed()
+    public_key = signer.read_prefixed()
 
     data = _Reader(signed)
     digests = _by_id(
-        data.prefixed(),
+        data.read_prefixed(),
         twice=f"two digests of one algorithm in the scheme {name}",
     )
-    certificates = list(_Reader(data.prefixed()).each())
+    certificates = list(_Reader(data.read_prefixed()).read_all())
     signed_levels = _api_levels(scheme, data)
     attributes = _by_id(
-        data.prefixed(),
+        data.read_prefixed(),
         twice="one attribute of a signature twice",
     )
 
     # The levels are also outside of what was signed, where anybody could have changed them.
     minimum, maximum = levels
     if levels != signed_levels or minimum > maximum:
-        raise _refused(
+        raise _signature_error(
             f"has a signature of the scheme {name} with impossible API levels"
         )
     if list(digests) != list(signatures):
-        raise _refused(
+        raise _signature_error(
             f"has a signature of the scheme {name} whose digests and signatures are of "
             "other algorithms"
         )
     algorithms = [algorithm for algorithm in signatures if algorithm in _ALGORITHMS]
     if not algorithms or not certificates:
-        raise _refused(
+        raise _signature_error(
             f"has a signature of the scheme {name} of an unknown algorithm, or without "
             "a certificate"
         )
     key = load_der_public_key(public_key)
     certificate = certificates[0]
     if _encode_key(key) != _encode_key(_key_of(certificate)):
-        raise _refused(
+        raise _signature_error(
             f"has a signature of the scheme {name} by another key than that of its certificate"
         )
     for algorithm in algorithms:
-        signature = _Reader(signatures[algorithm]).prefixed()
+        signature = _Reader(signatures[algorithm]).read_prefixed()
         _verify(key, algorithm, signature, signed)
 
     lineage: tuple[bytes, ...] = ()
     if _ROTATION in attributes and scheme != V2:
         lineage = _lineage(attributes[_ROTATION])
     if lineage and lineage[-1] != certificate:
-        raise _refused(
+        raise _signature_error(
             f"has a proof of rotation in the scheme {name} that does not end with its signer"
         )
     contents: dict[int, bytes] = {}
     for algorithm in algorithms:
-        contents[algorithm] = _Reader(digests[algorithm]).prefixed()
+        contents[algorithm] = _Reader(digests[algorithm]).read_prefixed()
     return _Signer(certificate, contents, attributes, lineage)
 
 
@@ -391,8 +399,8 @@ def _api_levels(scheme: int, reader: _Reader) -> tuple[int, int]:
     """
     if scheme == V2:
         return 0, 0
-    minimum = reader.number()
-    maximum = reader.number()
+    minimum = reader.read_number()
+    maximum = reader.read_number()
     return minimum, maximum
 
 
@@ -401,12 +409,12 @@ def _by_id(data: bytes, twice: str) -> dict[int, bytes]:
     Raises MalformedFile, with the words `twice`, for an id that comes twice.
     """
     values: dict[int, bytes] = {}
-    for entry in _Reader(data).each():
+    for entry in _Reader(data).read_all():
         reader = _Reader(entry)
-        number = reader.number()
+        number = reader.read_number()
         if number in values:
-            raise _refused(f"has {twice}")
-        values[number] = reader.rest()
+            raise _signature_error(f"has {twice}")
+        values[number] = reader.read_rest()
     return values
 
 
@@ -415,25 +423,25 @@ def _lineage(value: bytes) -> tuple[bytes, ...]:
     the next. Raises MalformedFile and InvalidSignature.
     """
     reader = _Reader(value)
-    if reader.number() != 1:
-        raise _refused("has a proof of rotation of an unknown version")
+    if reader.read_number() != 1:
+        raise _signature_error("has a proof of rotation of an unknown version")
     certificates: list[bytes] = []
     algorithm = 0  # with which the last certificate signs the next
-    for node in reader.each():
+    for node in reader.read_all():
         fields = _Reader(node)
-        signed = fields.prefixed()
-        fields.number()  # flags: what the old key may still be trusted with
-        next_algorithm = fields.number()
-        signature = fields.prefixed()
+        signed = fields.read_prefixed()
+        fields.read_number()  # flags: what the old key may still be trusted with
+        next_algorithm = fields.read_number()
+        signature = fields.read_prefixed()
         inner = _Reader(signed)
-        certificate = inner.prefixed()
-        signed_algorithm = inner.number()
+        certificate = inner.read_prefixed()
+        signed_algorithm = inner.read_number()
         if certificates:
             if signed_algorithm != algorithm:
-                raise _refused("has a damaged proof of rotation")
+                raise _signature_error("has a damaged proof of rotation")
             _verify(_key_of(certificates[-1]), algorithm, signature, signed)
         if certificate in certificates:
-            raise _refused("has a proof of rotation with one certificate twice")
+            raise _signature_error("has a proof of rotation with one certificate twice")
         certificates.append(certificate)
         algorithm = next_algorithm
     return tuple(certificates)
@@ -513,7 +521,7 @@ def _check_content(
             kind = _ALGORITHMS[algorithm].content
             if digest != actual[kind]:
                 what = f"its content does not match the digest signed by scheme {name}"
-                raise _refused(f"was changed after it was signed: {what}")
+                raise _signature_error(f"was changed after it was signed: {what}")
 
 
 def _content_digests(
@@ -627,7 +635,7 @@ def _check_stripped(archive: Archive, signers: Mapping[int, _Signer]) -> None:
     if V3 in signers and _ROTATION_FROM in signers[V3].attributes:
         expected.add(V3_1)
     for scheme in sorted(expected - signers.keys()):
-        raise _refused(f"has lost its signature of the scheme {_NAMES[scheme]}")
+        raise _signature_error(f"has lost its signature of the scheme {_NAMES[scheme]}")
 
 
 def _schemes_of_jar(archive: Archive) -> set[int]:

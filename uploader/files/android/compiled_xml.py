@@ -258,11 +258,11 @@ class Documents:
         decode = binary_events if is_binary else proto_events
         events = decode(data, named=True)
         try:
-            return digest(self.counted(events))
+            return digest(self.count_events(events))
         except (NotCompiledXml, NotComparable) as error:
             return error
 
-    def counted(self, events: Iterator[Event]) -> Iterator[Event]:
+    def count_events(self, events: Iterator[Event]) -> Iterator[Event]:
         """Pass the events of a document on. Raises NotComparable for one too many."""
         for event in events:
             self._left -= 1

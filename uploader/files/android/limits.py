@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from uploader.errors import InputError, Problem, Problems
-from uploader.files.artifacts import MAX_ARTIFACT, Artifact, checked, from_path
+from uploader.files.artifacts import MAX_ARTIFACT, Artifact, add_digests, from_path
 from uploader.files.workspace import Workspace
 
 MAX_BYTES: Mapping[str, int] = {  # of the largest file of each kind
@@ -80,7 +80,7 @@ def check_size(
         problems.add(input_name, what)
 
 
-def sized_file(name: str, workspace: Workspace, kind: str, input_name: str) -> Artifact:
+def load_file(name: str, workspace: Workspace, kind: str, input_name: str) -> Artifact:
     """Return the file that an input names, digested. Raises InputError for that input, also when
     the file is larger than Play takes.
     """
@@ -88,7 +88,7 @@ def sized_file(name: str, workspace: Workspace, kind: str, input_name: str) -> A
     problems = Problems()
     check_size(artifact, kind, problems, input_name)
     problems.raise_if_any()
-    return checked(artifact)
+    return add_digests(artifact)
 
 
 def expansion_file(value: str, workspace: Workspace, input_name: str) -> Artifact | int:
@@ -97,7 +97,7 @@ def expansion_file(value: str, workspace: Workspace, input_name: str) -> Artifac
     """
     if value.startswith("references:"):
         return int(value.removeprefix("references:"))
-    artifact = sized_file(value, workspace, "expansion", input_name)
+    artifact = load_file(value, workspace, "expansion", input_name)
     if artifact.size == 0:
         raise InputError(Problem(input_name, f"{artifact.name} is empty (0 bytes)."))
     return artifact

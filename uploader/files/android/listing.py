@@ -27,7 +27,7 @@ from uploader.files.android.limits import (
     MAX_SCREENSHOTS,
 )
 from uploader.files.android.notes import LocalizedFolder
-from uploader.files.artifacts import Artifact, checked, from_path
+from uploader.files.artifacts import Artifact, add_digests, from_path
 from uploader.files.workspace import Workspace
 
 # File name to the API's field.
@@ -154,7 +154,7 @@ def _texts(
         if entry.name in _ELSEWHERE:
             continue
         if entry.name not in TEXTS:
-            _left_out(folder, entry)
+            _report_left_out(folder, entry)
             continue
         field_name = TEXTS[entry.name]
         is_video = field_name == "video"
@@ -183,7 +183,7 @@ def _is_at_youtube(text: str) -> bool:
     return address.scheme in ("http", "https") and address.hostname in _YOUTUBE
 
 
-def _left_out(folder: LocalizedFolder, entry: Path) -> None:
+def _report_left_out(folder: LocalizedFolder, entry: Path) -> None:
     """Add a problem for what is nearly a text or the folder of images, a warning for what is
     neither.
     """
@@ -245,7 +245,7 @@ def _images(folder: LocalizedFolder, language: Path) -> dict[str, tuple[Artifact
         elif kind in SINGLE and _is_image(entry):
             files = [entry]
         else:
-            _image_left_out(folder, entry, kind)
+            _report_image_left_out(folder, entry, kind)
             continue
         if kind in images:
             folder.wrong(entry, f"is a second {kind}; keep one.")
@@ -271,7 +271,7 @@ def _read_images(
     return tuple(images)
 
 
-def _image_left_out(folder: LocalizedFolder, entry: Path, kind: str) -> None:
+def _report_image_left_out(folder: LocalizedFolder, entry: Path, kind: str) -> None:
     """Add a problem for what is nearly named for a type of images, a warning for anything else."""
     intended = ""
     if entry.is_dir() or _is_image(entry):
@@ -312,7 +312,7 @@ def _image(folder: LocalizedFolder, path: Path, kind: str) -> Artifact | None:
         what = f"has {image.size:,} bytes; Play accepts at most {limit:,} (15 MiB)."
         folder.wrong(path, what)
         return image
-    image = checked(image)
+    image = add_digests(image)
     with image.reader() as file:
         data = file.read(image.size)
     size = dimensions(data)

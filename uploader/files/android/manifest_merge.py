@@ -50,7 +50,7 @@ def application_of(manifest: Element) -> Element:
     return manifest.find("application") or Element("application")
 
 
-def merged_applications(
+def merge_applications(
     base: Element, features: Mapping[str, Element], bundletool: Version
 ) -> list[Element]:
     """Return each <application> that bundletool may make of a base module and these features.

@@ -24,7 +24,7 @@ from typing import IO, BinaryIO
 from uploader.errors import InputError, Problem, Problems
 from uploader.files.android.archive import ZIP_ERRORS, MalformedFile, open_zip
 from uploader.files.android.limits import MAX_BYTES, check_size
-from uploader.files.artifacts import Artifact, checked, from_path
+from uploader.files.artifacts import Artifact, add_digests, from_path
 from uploader.files.workspace import Access, Workspace, printable
 
 _INPUT = "debug-symbols"
@@ -91,7 +91,7 @@ def debug_symbols(
         archive = from_path(path, name, access)
         # A larger one is refused below, and digesting it would take minutes.
         if (archive.size or 0) <= MAX_BYTES["symbols"]:
-            archive = checked(archive)
+            archive = add_digests(archive)
         with archive.reader() as file:
             symbols = _from_zip(file, archive, temp, problems)
     check_size(symbols, "symbols", problems, _INPUT)
@@ -274,7 +274,7 @@ def _write_zip(files: Mapping[str, Opener], temp: Path, name: str) -> Artifact:
             raise
         raise _packing_error(name, error) from None
     artifact = from_path(target, f"{name} (as {_PACKED})")
-    return replace(checked(artifact), holder=holder)
+    return replace(add_digests(artifact), holder=holder)
 
 
 def _add_entry(archive: zipfile.ZipFile, path: str, source: IO[bytes]) -> None:

@@ -106,7 +106,7 @@ _MAX_BYTES = 64 * 1024  # four times what the longest allowed text can measure i
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
-def normalised(text: str) -> str:
+def normalise(text: str) -> str:
     """Return the text with LF line ends, trimmed. Every text is sent like this, and compared like
     this.
     """
@@ -240,7 +240,7 @@ class LocalizedFolder:
         if data.startswith((b"\xff\xfe", b"\xfe\xff")):
             encoding = "utf-16"
         try:
-            text = normalised(data.decode(encoding))
+            text = normalise(data.decode(encoding))
         except UnicodeDecodeError as error:
             what = f"is not UTF-8: the byte at offset {error.start} is invalid."
             self.wrong(path, what, "UTF-8 text")
@@ -515,7 +515,7 @@ def _check_content(folder: LocalizedFolder, path: Path, text: str) -> None:
         folder.wrong(path, mistake.what, mistake.accepted)
 
 
-def shortened(notes: Texts, input_name: str, problems: Problems) -> tuple[Texts, Texts]:
+def shorten(notes: Texts, input_name: str, problems: Problems) -> tuple[Texts, Texts]:
     """Return texts that Google Play accepts, and what was left out of those that were longer, by
     language. Each text that is cut, or that may be too long, is warned about.
     """

@@ -79,7 +79,7 @@ def check_release(artifacts: Sequence[Artifact], problems: Problems) -> None:
             what = (
                 f"`files` has native code for {abi} but none for {_COUNTERPARTS[abi]}"
             )
-            problems.warn(f"{what}{_asked('both', SIXTY_FOUR_BIT)}")
+            problems.warn(f"{what}{_cite_rule('both', SIXTY_FOUR_BIT)}")
 
 
 def check_certificate(
@@ -181,7 +181,7 @@ def _target(manifest: Manifest) -> Iterator[str]:
             required = TARGET_API_BY_FEATURE[feature]
             break
     if manifest.target_sdk is not None and manifest.target_sdk < required:
-        asked = _asked(f"{required} or higher", TARGET_API)
+        asked = _cite_rule(f"{required} or higher", TARGET_API)
         yield f"targets API level {manifest.target_sdk}{asked}"
 
 
@@ -190,7 +190,7 @@ def _pages(manifest: Manifest) -> Iterator[str]:
     if manifest.target_sdk is not None and manifest.target_sdk < _PAGE_SIZE_FROM_TARGET:
         return
     native = manifest.native
-    asked = _asked("16 KB", PAGE_SIZE)
+    asked = _cite_rule("16 KB", PAGE_SIZE)
     if native.under_aligned:
         libraries = _libraries(
             native.under_aligned, "with segments aligned to less than 16 KB"
@@ -213,7 +213,7 @@ def _libraries(names: Sequence[str], what: str) -> str:
     return f"{len(names)} 64-bit {noun} {what} ({listed})"
 
 
-def _asked(what: str, rule: PolicyRule) -> str:
+def _cite_rule(what: str, rule: PolicyRule) -> str:
     return f"; Google Play asks for {what} from {rule.since} on: {rule.source}"
 
 

@@ -22,7 +22,7 @@ from typing import BinaryIO, Literal, Protocol
 
 from uploader.errors import InputError, Problem
 from uploader.files.android import served_manifest
-from uploader.files.android.apk_signature import ApkSigner, verified_signer
+from uploader.files.android.apk_signature import ApkSigner, verify_signer
 from uploader.files.android.archive import (
     MalformedFile,
     check_unambiguous,
@@ -613,7 +613,7 @@ class _Comparison:
         reports = [self._recount(report, findings) for report in self._reports]
         identity = self._bundle.identity
         return Verdict(
-            served=self._served(findings, reports),
+            served=self._result(findings, reports),
             bundle=self._name,
             bundle_sha256=self._bundle.members.file_sha256(),
             package=identity.package,
@@ -675,7 +675,7 @@ class _Comparison:
                 protected += 1
         return replace(report, changed=changed, protected=protected)
 
-    def _served(
+    def _result(
         self, findings: Sequence[Finding], reports: Sequence[ApkReport]
     ) -> Served:
         """Return the result of the comparison."""
@@ -756,7 +756,7 @@ def _signer(file: BinaryIO) -> tuple[ApkSigner, str]:
     signer and the reason.
     """
     try:
-        return verified_signer(file), ""
+        return verify_signer(file), ""
     except MalformedFile as error:
         return ApkSigner(""), str(error)
 

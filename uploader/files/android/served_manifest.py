@@ -23,7 +23,7 @@ from uploader.files.android.manifest_merge import (
     application_of,
     digest,
     element_id,
-    merged_applications,
+    merge_applications,
 )
 from uploader.files.android.manifest_rules import (
     ANDROID,
@@ -149,7 +149,7 @@ class _Differences:
             lines.append(line)
 
     def add_element(self, kind: _DifferenceKind, element: Element, what: str) -> None:
-        named = _named(element)
+        named = _name_suffix(element)
         self.add(kind, f"<{element.name}> {what}{named}")
 
     def add_all(self, others: _Differences) -> None:
@@ -203,7 +203,7 @@ def compare_module(
             features[name] = role.app[name]
     candidates = [built_application]
     if features:
-        candidates = merged_applications(built, features, role.bundletool)
+        candidates = merge_applications(built, features, role.bundletool)
     _compare_with_candidates(
         application,
         candidates,
@@ -223,7 +223,7 @@ def compare_configuration(served: Element, role: Role) -> ManifestDifference:
         if not _is_of_configuration(key, value, role):
             differences.add(
                 "changes",
-                f"manifest has the attribute {_shown(key)}: {_shown_value(value)}",
+                f"manifest has the attribute {_attribute_name(key)}: {_format_value(value)}",
             )
     _compare_place(served, role, differences)
     instant = SANDBOX in served.attributes
@@ -249,7 +249,9 @@ def _compare_configuration_application(
         else:
             is_allowed = _is_written(key, value, rules.APPLICATION, role)
         if not is_allowed:
-            differences.add("changes", f"application has the attribute {_shown(key)}")
+            differences.add(
+                "changes", f"application has the attribute {_attribute_name(key)}"
+            )
     seen: set[str] = set()
     for child in application.children:
         name = child.attributes.get(NAME, "")
@@ -328,12 +330,12 @@ def _compare_root(
             continue
         is_removed = now is None and rules.is_removed(key, role)
         if is_removed or _is_written(key, now, rules.ROOT, role):
-            differences.add("by_rule", f"manifest: {_shown(key)}")
+            differences.add("by_rule", f"manifest: {_attribute_name(key)}")
         elif now is not None and before is None and rules.is_platform(key, now):
             differences.add("by_rule", f"manifest: {key}")
         else:
             change = _change(before, now)
-            differences.add("changes", f"manifest: {_shown(key)} {change}")
+            differences.add("changes", f"manifest: {_attribute_name(key)} {change}")
     if role.kind == "feature" and not rules.is_marked_feature(served):
         differences.add("changes", "manifest: isFeatureSplit is missing")
 
@@ -377,7 +379,9 @@ def _compare_children(
     instant: bool,
 ) -> None:
     """Compare the elements beside <application>."""
-    added, removed = _unmatched(_beside_application(served), _beside_application(built))
+    added, removed = _find_unmatched(
+        _beside_application(served), _beside_application(built)
+    )
     built_sdk = built.find("uses-sdk")
     raised_sdk = _raised_sdk(added, built_sdk)
     for child in added:
@@ -473,7 +477,7 @@ def _without_split_name(element: Element) -> Element:
     return replace(element, attributes=attributes)
 
 
-def _unmatched(
+def _find_unmatched(
     served: Sequence[Element], built: Sequence[Element]
 ) -> tuple[list[Element], list[Element]]:
     """Return the elements that only `served` has, and those that only `built` has."""
@@ -521,13 +525,13 @@ def _compare_application(
         # bundletool, ModuleSplit.setHasCodeInManifest: of a module without code
         is_marked = key == HAS_CODE and before is None and now == NO and not has_code
         if is_marked or _is_written(key, now, rules.APPLICATION, role):
-            differences.add("by_rule", f"application: {_shown(key)}")
+            differences.add("by_rule", f"application: {_attribute_name(key)}")
             continue
         kind: _DifferenceKind = "changes"
         if key == NAME and now == _PROTECTION_CLASS:
             kind = "protection"
         change = _change(before, now)
-        differences.add(kind, f"application: {_shown(key)} {change}")
+        differences.add(kind, f"application: {_attribute_name(key)} {change}")
 
 
 def _is_of_protection(element: Element, package: str) -> bool:
@@ -578,7 +582,7 @@ def _compare_components(
     """Compare what is within <application>."""
     differences = _Differences()
     package = role.app["base"].attributes.get("package", "")
-    added, removed = _unmatched(served.children, built.children)
+    added, removed = _find_unmatched(served.children, built.children)
     unexplained = _Unexplained(removed)
     for child in unexplained.without_split_names(added):
         if rules.is_metadata_by_rule(child, role) and unexplained.is_first(child):
@@ -671,19 +675,19 @@ def _is_of_other_split(element: Element, role: Role) -> bool:
 
 def _change(before: str | None, now: str | None) -> str:
     if before is None:
-        return f"was added: {_shown_value(now)}"
+        return f"was added: {_format_value(now)}"
     if now is None:
-        return f"was removed: {_shown_value(before)}"
-    return f"was {_shown_value(before)}, is {_shown_value(now)}"
+        return f"was removed: {_format_value(before)}"
+    return f"was {_format_value(before)}, is {_format_value(now)}"
 
 
-def _shown(key: str) -> str:
+def _attribute_name(key: str) -> str:
     """Return the name of an attribute as people know it."""
     _, _, local_name = key.rpartition("}")
     return _SHOWN_NAMES.get(key, local_name)[:100]
 
 
-def _shown_value(value: str | None) -> str:
+def _format_value(value: str | None) -> str:
     """Return a value in compiled form as people write it."""
     kind, _, content = (value or "").partition(":")
     if kind == "text":
@@ -702,9 +706,9 @@ def _shown_value(value: str | None) -> str:
     return content
 
 
-def _named(element: Element) -> str:
+def _name_suffix(element: Element) -> str:
     """Return what follows an element in a line: its name, if it has one."""
     name = element.attributes.get(NAME, "")
     if not name:
         return ""
-    return f": {_shown_value(name)}"
+    return f": {_format_value(name)}"

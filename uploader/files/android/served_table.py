@@ -42,7 +42,7 @@ _MIPMAP = "mipmap"
 _APP_PACKAGE = 0x7F
 _MAX_PACKAGE_NAME = 127  # characters; aapt2 cuts a longer one
 _MAX_CONFIGURATIONS = 0x10000
-_MAX_TOLD = 10  # values that are named in a message about one table
+_MAX_NAMED = 10  # values that are named in a message about one table
 # Languages that have two codes; Java's are not always those of the resource table.
 _OTHER_CODES = {"he": "iw", "id": "in", "yi": "ji", "fil": "tl"}
 
@@ -141,7 +141,7 @@ class TableDifference:
     def add(self, change: str) -> None:
         """Count a change, and remember the first ones."""
         self.count += 1
-        if len(self.changes) < _MAX_TOLD:
+        if len(self.changes) < _MAX_NAMED:
             self.changes.append(change)
 
     @property
@@ -375,7 +375,7 @@ def lacking_values(table: BuiltTable, seen: bytearray, given: Given) -> Lacking:
         if not is_needed:
             continue
         missing_count += 1
-        if len(missing) < _MAX_TOLD:
+        if len(missing) < _MAX_NAMED:
             devices = describe(configuration)
             missing.append(f"{kind}/{name[:100]} ({devices})")
     not_given = len(lacking) - missing_count

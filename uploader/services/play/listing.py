@@ -36,7 +36,7 @@ from uploader.files.android.listing import (
     StoreFiles,
     image_ending,
 )
-from uploader.files.android.notes import is_language_name, normalised
+from uploader.files.android.notes import is_language_name, normalise
 from uploader.files.artifacts import Artifact, Artifacts
 from uploader.files.destination import Destination
 from uploader.files.workspace import Workspace, printable
@@ -202,7 +202,7 @@ def _text_changes(
         live = listed.get(language, {})
         for name, text in texts.items():
             before = str(live.get(name, ""))
-            if normalised(before) != text:
+            if normalise(before) != text:
                 changes.append(TextChange(language, name, before, text))
     return changes
 

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any, Final, Literal, Protocol, TypeAlias, TypeVar, cast
 
 from uploader.errors import ProtocolError
-from uploader.files.android.notes import normalised
+from uploader.files.android.notes import normalise
 
 Notes: TypeAlias = tuple[tuple[str, str], ...]
 """Release notes: a language and a text each."""
@@ -271,7 +271,7 @@ class Release:
         if "versionCodes" in fields:
             fields["versionCodes"] = set(self.version_codes)
         if "releaseNotes" in fields:
-            notes = {(language, normalised(text)) for language, text in self.notes}
+            notes = {(language, normalise(text)) for language, text in self.notes}
             fields["releaseNotes"] = notes
         targeting = fields.get("countryTargeting")
         if isinstance(targeting, Mapping) and targeting.keys() <= _COUNTRY_TARGETING:

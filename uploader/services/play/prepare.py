@@ -25,7 +25,7 @@ from uploader.files.android.notes import (
     inline_notes,
     release_names,
     release_notes,
-    shortened,
+    shorten,
 )
 from uploader.files.artifacts import Artifact, Artifacts, inspect
 from uploader.files.mistaken_text import is_existing_file
@@ -431,7 +431,7 @@ def _notes(
     for track, texts in notes.items():
         kept[track] = tuple(texts.items())
         if cuts:
-            short, rest = shortened(texts, input_name, problems)
+            short, rest = shorten(texts, input_name, problems)
             kept[track] = tuple(short.items())
             left_out[track] = tuple(rest.items())
     return kept, left_out

@@ -20,7 +20,7 @@ from operator import itemgetter
 from typing import BinaryIO
 
 from uploader.errors import ApiError, InputError, IntegrityError
-from uploader.files.android.apk_signature import verified_signer
+from uploader.files.android.apk_signature import verify_signer
 from uploader.files.android.limits import MAX_BYTES
 from uploader.files.android.served import ApkReport, Finding, Served, Verdict, compare
 from uploader.files.android.served_files import Tables
@@ -314,7 +314,7 @@ class _Comparison:
         if report.certificate_problem:
             raise _mismatch(self._code, f"{file.name} {report.certificate_problem}.")
         with file.reader() as opened:
-            older = verified_signer(opened).rotated_from
+            older = verify_signer(opened).rotated_from
         if file.apk.certificate not in older:
             raise _mismatch(
                 self._code,

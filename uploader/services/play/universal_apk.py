@@ -295,10 +295,10 @@ def _check(package: str, code: int, certificate: str, file: BinaryIO) -> str:
         )
         raise _mismatch(code, f"{is_instead}, not {package} {code}.")
     # It loads cryptography, which a run without such an APK does not need.
-    from uploader.files.android.apk_signature import verified_signer
+    from uploader.files.android.apk_signature import verify_signer
 
     try:
-        signer = verified_signer(file)
+        signer = verify_signer(file)
     except MalformedFile as error:
         raise _mismatch(code, f"it {error}") from None
     if certificate != signer.sha256 and certificate not in signer.rotated_from:

@@ -18,7 +18,7 @@ from google_emulator.specimens import Build, bundle_contents, make_bundle, manif
 from tests.google_emulator.conftest import StartEmulator
 from tests.support.discovery import discovery
 from tests.support.emulator_client import APP, PACKAGE, EmulatorClient
-from uploader.files.android.apk_signature import verified_signer
+from uploader.files.android.apk_signature import verify_signer
 from uploader.files.android.manifest import binary_elements
 
 LIST = f"{APP}/generatedApks/42"
@@ -57,7 +57,7 @@ def files_of(client: EmulatorClient, download: str) -> dict[str, bytes]:
     """The files of an APK, whose signatures have to hold."""
     reply = client.request("GET", f"{LIST}/downloads/{download}:download?alt=media")
     assert reply.status == 200, reply.body
-    assert verified_signer(io.BytesIO(reply.body)).sha256
+    assert verify_signer(io.BytesIO(reply.body)).sha256
     with zipfile.ZipFile(io.BytesIO(reply.body)) as archive:
         return {name: archive.read(name) for name in archive.namelist()}
 
@@ -154,8 +154,7 @@ def test_every_signing_key_signs_apks_of_its_own(
         download = key["generatedUniversalApk"]["downloadId"]
         reply = client.request("GET", f"{LIST}/downloads/{download}:download?alt=media")
         assert (
-            verified_signer(io.BytesIO(reply.body)).sha256
-            == key["certificateSha256Hash"]
+            verify_signer(io.BytesIO(reply.body)).sha256 == key["certificateSha256Hash"]
         )
 
 
