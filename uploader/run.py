@@ -214,7 +214,7 @@ class Run:
         if self.engine:
             self.engine.clear_journal(
                 ok=self._error is None,
-                told=not isinstance(self._error, OutputsNotWritten),
+                reported=not isinstance(self._error, OutputsNotWritten),
             )
         if self._error:
             return self._error.exit_code

@@ -127,7 +127,7 @@ def _followed(move: Move, event: Event) -> None:
     session = (
         Session(SIZE)
         if isinstance(move, Start)
-        else Session(SIZE).resumed(ENDPOINT + "?upload_id=x", 262_144)
+        else Session(SIZE).resume(ENDPOINT + "?upload_id=x", 262_144)
     )
     if isinstance(move, Send):
         session = replace(session.after(Stored(move.span.start)), sent=move.span.stop)

@@ -114,7 +114,7 @@ def test_the_last_bytes_are_final_and_an_empty_rest_is_too() -> None:
 
 def test_a_resumed_session_asks_first() -> None:
     """What an earlier run sent is not known, so nothing is sent before the server was asked."""
-    session = Session(100).resumed("https://www.googleapis.com/s", GRANULE)
+    session = Session(100).resume("https://www.googleapis.com/s", GRANULE)
     assert session.next_move() == QueryOffset()
     assert session.after(Stored(43)).next_move() == Send(Span(43, 100), final=True)
     assert session.after(Completed(Response(200))).state is State.COMPLETE
@@ -194,7 +194,7 @@ def test_an_earlier_runs_session_is_in_doubt_only_where_all_may_have_been_sent(
     unconfirmed: str,
 ) -> None:
     """What the journal says of the last block decides what a lost session means."""
-    session = Session(100, at_most_once=True).resumed(
+    session = Session(100, at_most_once=True).resume(
         "https://www.googleapis.com/s", GRANULE, unconfirmed
     )
     lost = session.after(SessionLost("gone"))

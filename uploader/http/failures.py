@@ -68,7 +68,7 @@ def as_failure(
     if refused:
         by_proxy = _first(causes, ProxyError) is not None
         peer = "the proxy" if by_proxy else _host(url)
-        return _untrusted(refused, peer)
+        return _untrusted_error(refused, peer)
     unreadable = _unreadable_authorities(url)
     if unreadable:
         return unreadable
@@ -101,7 +101,7 @@ def _host(url: str) -> str:
     return urlsplit(url).hostname or "the server"
 
 
-def _untrusted(error: ssl.SSLCertVerificationError, peer: str) -> UntrustedHost:
+def _untrusted_error(error: ssl.SSLCertVerificationError, peer: str) -> UntrustedHost:
     return UntrustedHost(
         f"The certificate of {peer} is not trusted: {error.verify_message.rstrip('.')}.",
         cause="Usually a proxy is inspecting TLS traffic with a certificate authority of its own.",

@@ -14,10 +14,10 @@ from uploader.http.messages import Request, Response, TransportError
 from uploader.protocol.media import Media
 from uploader.protocol.responses import (
     Verdict,
-    broken,
-    failed,
-    finished,
-    started,
+    broken_connection_event,
+    completion_event,
+    failure_event,
+    start_event,
     verdict,
 )
 from uploader.protocol.session import (
@@ -88,18 +88,18 @@ def _total(size: int | None) -> str:
 def event(move: Move, response: Response | TransportError, media: Media) -> Event:
     """Return what a response to a move means."""
     if isinstance(response, TransportError):
-        return broken(response)
+        return broken_connection_event(response)
     if response.status == 308 and not isinstance(move, Start):
-        return _stored(move, response)
+        return _read_stored(move, response)
     judged = verdict(response)
     if judged is not Verdict.SUCCESS:
-        return failed(move, response, judged)
+        return failure_event(move, response, judged)
     if not isinstance(move, Start):
-        return finished(move, response, media)
-    return started(response.headers.get("location"), DEFAULT_GRANULARITY, response)
+        return completion_event(move, response, media)
+    return start_event(response.headers.get("location"), DEFAULT_GRANULARITY, response)
 
 
-def _stored(move: Move, response: Response) -> Event:
+def _read_stored(move: Move, response: Response) -> Event:
     """Return what a 308 says about the bytes that the server holds.
 
     It is "Resume Incomplete" here, never a redirect: a Location header on it means nothing.

@@ -12,10 +12,10 @@ from uploader.http.messages import Request, Response, TransportError
 from uploader.protocol.media import Media
 from uploader.protocol.responses import (
     Verdict,
-    broken,
-    failed,
-    finished,
-    started,
+    broken_connection_event,
+    completion_event,
+    failure_event,
+    start_event,
     verdict,
 )
 from uploader.protocol.session import (
@@ -99,13 +99,13 @@ def event(move: Move, response: Response | TransportError, media: Media) -> Even
     count.
     """
     if isinstance(response, TransportError):
-        return broken(response)
+        return broken_connection_event(response)
     status = (response.headers.get(STATUS) or "").lower()
     judged = verdict(response)
     if isinstance(move, Start):
-        return _started(response, status, judged, media)
+        return _read_start(response, status, judged, media)
     if judged is Verdict.SUCCESS:
-        return _accepted(move, response, status, media)
+        return _read_success(move, response, status, media)
     if status in ("final", "cancelled"):
         # terminal: this first error is the cause, whatever a later query may say
         return Rejected(response)
@@ -116,10 +116,12 @@ def event(move: Move, response: Response | TransportError, media: Media) -> Even
         return OffsetUnknown(
             f"the server answered {response.status}", response, server_ok=True
         )
-    return failed(move, response, judged)
+    return failure_event(move, response, judged)
 
 
-def _started(response: Response, status: str, judged: Verdict, media: Media) -> Event:
+def _read_start(
+    response: Response, status: str, judged: Verdict, media: Media
+) -> Event:
     """Return what the response to the start of a session means."""
     if status in ("final", "cancelled"):
         return Rejected(response)
@@ -129,8 +131,8 @@ def _started(response: Response, status: str, judged: Verdict, media: Media) -> 
             f"the server answered {response.status} without {STATUS}", response
         )
     if judged is not Verdict.SUCCESS:
-        return failed(Start(), response, judged)
-    return started(_session_uri(response, media), _granularity(response), response)
+        return failure_event(Start(), response, judged)
+    return start_event(_session_uri(response, media), _granularity(response), response)
 
 
 def _session_uri(response: Response, media: Media) -> str | None:
@@ -158,10 +160,10 @@ def _granularity(response: Response) -> int:
     return DEFAULT_GRANULARITY
 
 
-def _accepted(move: Move, response: Response, status: str, media: Media) -> Event:
+def _read_success(move: Move, response: Response, status: str, media: Media) -> Event:
     """Return what a response with a successful status means."""
     if status == "final":
-        return finished(move, response, media)
+        return completion_event(move, response, media)
     if status == "cancelled":
         return SessionLost("the session was cancelled")
     queried = isinstance(move, QueryOffset)

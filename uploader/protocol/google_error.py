@@ -155,7 +155,7 @@ def read(response: Response) -> GoogleError:
         message = _text(error.get("message"))
         is_silent = not message
         if is_silent:
-            message = _unexplained(response)
+            message = _status_message(response)
         return GoogleError(
             response.status,
             message,
@@ -171,7 +171,7 @@ def read(response: Response) -> GoogleError:
     if title:
         return GoogleError(response.status, title[1].decode(), (), body, front_end=True)
     message = _plain(response)
-    is_silent = message == _unexplained(response)
+    is_silent = message == _status_message(response)
     is_page = _is_foreign_page(response)
     return GoogleError(
         response.status,
@@ -204,7 +204,7 @@ def last_words(response: Response | TransportError | None) -> str:
     if not isinstance(response, Response):
         return ""
     message = read(response).message.rstrip(".")
-    if message == _unexplained(response):
+    if message == _status_message(response):
         return ""
     return f": {message}"
 
@@ -246,8 +246,8 @@ def _plain(response: Response) -> str:
     is_markup = text.startswith(("<", "{", "["))
     if is_short and not is_markup and text.isprintable():
         return text
-    return _unexplained(response)
+    return _status_message(response)
 
 
-def _unexplained(response: Response) -> str:
+def _status_message(response: Response) -> str:
     return f"HTTP {response.status} without an explanation"

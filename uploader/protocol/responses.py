@@ -101,7 +101,7 @@ def as_answer(
     return TransportError(why, response.sent_whole, UNREADABLE)
 
 
-def finished(move: Move, response: Response, media: Media) -> Event:
+def completion_event(move: Move, response: Response, media: Media) -> Event:
     """Return the event for a response that calls the upload complete. It is believed only with the
     resource, unless the method returns none.
     """
@@ -116,7 +116,7 @@ def finished(move: Move, response: Response, media: Media) -> Event:
     return OffsetUnknown(why, response, server_ok=not isinstance(move, QueryOffset))
 
 
-def started(uri: str | None, granularity: int, response: Response) -> Event:
+def start_event(uri: str | None, granularity: int, response: Response) -> Event:
     """Return the event for a successful start of a session. A response without a session URI is not
     the upload service's, so the start is tried again.
     """
@@ -129,7 +129,7 @@ def started(uri: str | None, granularity: int, response: Response) -> Event:
     return Started(uri, granularity)
 
 
-def failed(move: Move, response: Response, judged: Verdict) -> Event:
+def failure_event(move: Move, response: Response, judged: Verdict) -> Event:
     """Return the event for a response that is no success. 404 and 410 mean that the session is
     lost, once there is one.
     """
@@ -153,6 +153,6 @@ def failed(move: Move, response: Response, judged: Verdict) -> Event:
             return Rejected(response)
 
 
-def broken(error: TransportError) -> OffsetUnknown:
+def broken_connection_event(error: TransportError) -> OffsetUnknown:
     """Return the event for a connection that ended without a response."""
     return OffsetUnknown(error.why, error, may_have_acted=error.sent_whole)

@@ -208,7 +208,7 @@ it is a bug.
 """
 
 
-def rounded(wanted: int, granularity: int) -> int:
+def round_to_granularity(wanted: int, granularity: int) -> int:
     """Return the number of bytes as a whole multiple of the granularity, at least one of it."""
     return max(wanted // granularity, 1) * granularity
 
@@ -233,9 +233,9 @@ class Chunking:
         it; None for the whole rest.
         """
         if self.fixed is not None:
-            return rounded(self.fixed, granularity)
+            return round_to_granularity(self.fixed, granularity)
         if self.current is not None:
-            return rounded(self.current, granularity)
+            return round_to_granularity(self.current, granularity)
         return None
 
     def after_interruption(self, offset: int) -> Chunking:
@@ -282,7 +282,7 @@ class Session:
     why: str = ""
     response: Response | None = None
 
-    def resumed(self, uri: str, granularity: int, unconfirmed: str = "") -> Session:
+    def resume(self, uri: str, granularity: int, unconfirmed: str = "") -> Session:
         """Return a session that an earlier run began: anything may have been sent, and the first
         move is to ask.
 
@@ -314,7 +314,9 @@ class Session:
         if self.size is None:
             # The end is not known, so every request needs one; it is held in memory, so a careful
             # chunk never grows.
-            length = rounded(self.chunking.fixed or AUTO_CHUNK, self.granularity)
+            length = round_to_granularity(
+                self.chunking.fixed or AUTO_CHUNK, self.granularity
+            )
             return Send(Span(self.offset, self.offset + length), final=False)
         stop = self.size
         chunk = self.chunking.length(self.granularity)
@@ -330,9 +332,9 @@ class Session:
         """
         sent = max(self.sent, sent)
         if isinstance(event, Stored):
-            event = self._checked_offset(event, sent)
+            event = self._check_offset(event, sent)
         elif isinstance(event, Completed):
-            event = self._checked_completion(event, sent)
+            event = self._check_completion(event, sent)
         try:
             state = TRANSITIONS[self.state][type(event)]
         except KeyError:
@@ -370,7 +372,7 @@ class Session:
             case TokenRejected():
                 return after
 
-    def _checked_completion(self, event: Completed, sent: int) -> Event:
+    def _check_completion(self, event: Completed, sent: int) -> Event:
         """Return the event, or the violation that it is unless everything was sent."""
         if self.size is None:
             whole = "a stream that has not ended"
@@ -382,7 +384,7 @@ class Session:
             f"the server calls the upload complete after {sent} of {whole}"
         )
 
-    def _checked_offset(self, event: Stored, sent: int) -> Event:
+    def _check_offset(self, event: Stored, sent: int) -> Event:
         """Return the event, or the violation that it is if the offset does not fit what was sent,
         or goes back once more.
         """

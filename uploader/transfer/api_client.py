@@ -266,7 +266,7 @@ def send_call(call: Call, client: ApiClient, reporter: Reporter) -> dict[str, An
     def in_doubt(response: Response | TransportError) -> OutcomeUnknown | None:
         if call.idempotent:
             return None
-        return _lost(response, what)
+        return _in_doubt_error(response, what)
 
     def ask() -> dict[str, Any]:
         response = client.request_with_retries(
@@ -296,7 +296,7 @@ def _request(call: Call, client: ApiClient) -> Request:
     return replace(request, headers=headers, prefix=json.dumps(call.json).encode())
 
 
-def _lost(response: Response | TransportError, what: str) -> OutcomeUnknown:
+def _in_doubt_error(response: Response | TransportError, what: str) -> OutcomeUnknown:
     return OutcomeUnknown(
         f"It is not known whether {what} took effect: {last_failure(response)}.",
         cause="The answer was lost on the way, or the service failed after it had started on the "

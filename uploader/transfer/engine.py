@@ -246,7 +246,7 @@ class Engine:
                 return upload
         raise LookupError(name)
 
-    def clear_journal(self, *, ok: bool, told: bool = True) -> None:
+    def clear_journal(self, *, ok: bool, reported: bool = True) -> None:
         """Remove from the journal what this run is done with, and close it. It is called once the
         end of the run is reported.
 
@@ -254,10 +254,10 @@ class Engine:
         done. After a failure the finished uploads stay for the next attempt of this run, which
         would otherwise add them a second time. An upload that was reported to be in doubt, or to
         have failed after it was complete, does not stay: a person who runs again after that wants
-        it to be sent. Everything stays if the end could not be `told` to later steps, for which
-        that is like a kill.
+        it to be sent. Everything stays if the end could not be `reported` to later steps, for
+        which that is like a kill.
         """
-        if told:
+        if reported:
             # a copy, because a run whose thread was left behind may still add to it
             for name in tuple(self._forgotten):
                 self._journal.remember(name, None)

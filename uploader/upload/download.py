@@ -73,7 +73,7 @@ def download(step: Download, client: ApiClient, reporter: Reporter) -> Downloade
             step.what,
             retry_on=step.retry_on,
         )
-        sha256 = reception.checked_sha256(response.headers)
+        sha256 = reception.check_sha256(response.headers)
         ending = step.check(file.reader())
         path = file.keep(ending)
     return Downloaded(path, sha256, reception.offset)
@@ -226,7 +226,7 @@ class _Reception:
                 code="download-too-large",
             )
 
-    def checked_sha256(self, headers: Headers) -> str:
+    def check_sha256(self, headers: Headers) -> str:
         """Return the SHA-256 of everything that has arrived.
 
         Raises `IntegrityError` if the service promised another digest, in `headers` or before.

@@ -282,7 +282,7 @@ class ResumableUpload:
         unconfirmed = ""
         if record.last_block_due:
             unconfirmed = "an earlier run may have sent all of it"
-        self._session = self._session.resumed(
+        self._session = self._session.resume(
             record.uri, record.granularity, unconfirmed
         )
 

@@ -64,7 +64,7 @@ class FileSource:
         self._hasher.close()
         self._file.close()
 
-    def rest(self) -> None:
+    def pause(self) -> None:
         """Close the file until something of it is read again."""
         self._file.close()
 

@@ -65,7 +65,7 @@ class Uploader:
         finally:
             if isinstance(self._begun.source, FileSource):
                 # Hundreds of files may have a session and wait.
-                self._begun.source.rest()
+                self._begun.source.pause()
 
     def close(self, *, cancel: bool) -> None:
         """Give up an upload that was begun. Its session expires by itself, unless it is to be
