@@ -65,7 +65,9 @@ def connect(
         login = _log_in(plan, inputs, source, client, policy, reporter)
     except UploaderError as error:
         account = account_of(login_inputs, source)
-        unsettled = _unsettled(plan, inputs, account, source.lasting, clock, reporter)
+        unsettled = _recall_unsettled(
+            plan, inputs, account, source.lasting, clock, reporter
+        )
         raise error.with_advice(also=unsettled) from error
     debug = reporter.debug if inputs.platform.debug else None
     api = ApiClient(client, login, policy, settings, debug)
@@ -116,7 +118,7 @@ def _log_in(
     return login
 
 
-def _unsettled(
+def _recall_unsettled(
     plan: Plan,
     inputs: Inputs,
     account: str,

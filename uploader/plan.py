@@ -35,7 +35,7 @@ from uploader.inputs.records import (
     VerifyInputs,
 )
 from uploader.services.base import Context, Flow, Outcome, Prepared
-from uploader.text import capitalised
+from uploader.text import capitalise
 
 MAX_STEPS = 200  # of the output `plan`
 MAX_CHARACTERS = 300  # of one of its steps
@@ -60,7 +60,7 @@ class Plan:
 
     def lines(self) -> tuple[str, ...]:
         """Return the plan as people read it, one step a line."""
-        return tuple(map(capitalised, self.prepared.lines))
+        return tuple(map(capitalise, self.prepared.lines))
 
     def as_json(self) -> str:
         """Return the output `plan` for a service that has no better one: the steps in words,
@@ -101,7 +101,7 @@ def make_plan(inputs: Inputs, problems: Sequence[Problem]) -> Plan:
         files = part(every_file, *inputs.common.shard)
     if every_file and files == every_file:
         # The other shards are empty, so this job treats its files as not split.
-        inputs = inputs.changed(shard=None)
+        inputs = inputs.with_values(shard=None)
     prepared = None
     if inputs.common.target:
         known_files = files

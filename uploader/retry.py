@@ -24,7 +24,7 @@ from uploader.clock import Clock
 from uploader.errors import TemporaryError
 from uploader.http.messages import Response, TransportError
 from uploader.protocol.google_error import is_too_fast, last_words
-from uploader.text import capitalised
+from uploader.text import capitalise
 
 Result: TypeAlias = Response | TransportError  # what an attempt came to
 
@@ -89,10 +89,10 @@ class Wait:
 
     def __str__(self) -> str:
         if not self.seconds:
-            return f"{capitalised(self.why)}; trying again at once."
+            return f"{capitalise(self.why)}; trying again at once."
         number = f"retry {self.number} of {self.max_retries}"
         return (
-            f"{capitalised(self.why)}; trying again in {self.seconds:.1f} s ({number})."
+            f"{capitalise(self.why)}; trying again in {self.seconds:.1f} s ({number})."
         )
 
 
@@ -158,7 +158,7 @@ class RetryPolicy:
             return False
         pause = math.ldexp(first, min(number - 1, 16))
         seconds = min(pause, first * LONGEST_POLL, left)
-        report(f"{capitalised(why)}; looking again in {seconds:.0f} s.")
+        report(f"{capitalise(why)}; looking again in {seconds:.0f} s.")
         self.sleep(seconds)
         return True
 

@@ -186,7 +186,7 @@ class Run:
                 self._reporter.warning(warning)
         if begins_with:
             self._reporter.info(begins_with)
-        return plan.inputs.changed(
+        return plan.inputs.with_values(
             api_endpoint=emulator.url,
             credentials=json.dumps(emulator.key),
             workload_identity_provider="",

@@ -34,7 +34,7 @@ def sentence(text: str) -> str:
     return f"{text}."
 
 
-def capitalised(text: str) -> str:
+def capitalise(text: str) -> str:
     """Return the text with a capital first letter; the rest stays as it is."""
     return text[:1].upper() + text[1:]
 

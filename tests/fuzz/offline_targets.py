@@ -66,30 +66,35 @@ from uploader.upload import resumable
 
 T = TypeVar("T")
 
-_RELEASE = Inputs().changed(
+_RELEASE = Inputs().with_values(
     target="play", files=("app.aab",), tracks=("internal",), api_endpoint="emulator"
 )
-_MAIL = Inputs().changed(target="gmail", api_endpoint="emulator")
+_MAIL = Inputs().with_values(target="gmail", api_endpoint="emulator")
 # What the first byte of an input chooses: where the file lies, and what asks for it and for nothing
 # that is wrong.
 ASKED: Mapping[bytes, tuple[str, Inputs]] = {
-    b"m": ("mapping.txt", _RELEASE.changed(mapping_file=(("", "mapping.txt"),))),
-    b"s": ("symbols.zip", _RELEASE.changed(debug_symbols=(("", "symbols.zip"),))),
-    b"n": ("notes/whatsnew-en-US", _RELEASE.changed(whats_new_directory="notes")),
-    b"i": ("icons/en-US/images/icon.png", _RELEASE.changed(images_directory="icons")),
+    b"m": ("mapping.txt", _RELEASE.with_values(mapping_file=(("", "mapping.txt"),))),
+    b"s": ("symbols.zip", _RELEASE.with_values(debug_symbols=(("", "symbols.zip"),))),
+    b"n": ("notes/whatsnew-en-US", _RELEASE.with_values(whats_new_directory="notes")),
+    b"i": (
+        "icons/en-US/images/icon.png",
+        _RELEASE.with_values(images_directory="icons"),
+    ),
     b"t": (
         "texts/en-US/full_description.txt",
-        _RELEASE.changed(images_directory="texts"),
+        _RELEASE.with_values(images_directory="texts"),
     ),
-    b"o": ("main.obb", _RELEASE.changed(expansion_file_main="main.obb")),
-    b"e": ("mail.eml", _MAIL.changed(message_file="mail.eml")),
+    b"o": ("main.obb", _RELEASE.with_values(expansion_file_main="main.obb")),
+    b"e": ("mail.eml", _MAIL.with_values(message_file="mail.eml")),
     b"a": (
         "notes.bin",
-        _MAIL.changed(files=("notes.bin",), mail_to="a@example.com", mail_body="text"),
+        _MAIL.with_values(
+            files=("notes.bin",), mail_to="a@example.com", mail_body="text"
+        ),
     ),
     b"b": (
         "body.txt",
-        _MAIL.changed(mail_to="a@example.com", mail_body="file:body.txt"),
+        _MAIL.with_values(mail_to="a@example.com", mail_body="file:body.txt"),
     ),
 }
 

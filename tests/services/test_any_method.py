@@ -387,7 +387,7 @@ def test_only_replacing_requests_are_idempotent(
     inputs = make_inputs(
         tmp_path, target="drive.files.create", params=json.dumps(params)
     )
-    inputs = inputs.changed(target=target)
+    inputs = inputs.with_values(target=target)
     upload = only_upload(prepare(inputs, make_file(tmp_path, "file.bin")))
     assert upload.endpoint.idempotent is idempotent
 

@@ -143,7 +143,7 @@ def test_request_equals_that_of_googles_client(target: str, tmp_path: Path) -> N
         metadata=json.dumps(metadata or {}),
     )
     prepared = prepare(
-        inputs.changed(target=target), make_file(tmp_path, name, content)
+        inputs.with_values(target=target), make_file(tmp_path, name, content)
     )
     upload = only_upload(prepared)
     request = theirs(method, params, metadata, (name, content))

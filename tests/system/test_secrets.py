@@ -135,7 +135,7 @@ def test_no_service_is_given_a_secret(tmp_path: Path) -> None:
     for target in ("drive.files.create", *TARGETS):
         sys.setprofile(watch)
         with suppress(InputError):
-            plan.prepare(whole.changed(target=target), (), Workspace.of(whole))
+            plan.prepare(whole.with_values(target=target), (), Workspace.of(whole))
         sys.setprofile(None)
     assert given.keys() == {"drive.files.create", *TARGETS}
     for values in given.values():

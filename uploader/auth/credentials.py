@@ -311,7 +311,7 @@ def _load(text: str) -> tuple[dict[str, Any] | None, str]:
         # was meant.
         value = json.loads(text, strict=False)
     except (ValueError, RecursionError) as error:
-        return None, mistaken_credentials.what_is_damaged(text, error)
+        return None, mistaken_credentials.describe_damage(text, error)
     if not isinstance(value, dict):
         return None, mistaken_credentials.no_object(value)
     return value, ""
@@ -354,7 +354,7 @@ def _read(value: str, workspace: Path) -> _FileText:
 
     Nothing is raised: an exception would keep what was read.
     """
-    form = mistaken_credentials.what_it_is(value)
+    form = mistaken_credentials.describe_form(value)
     if form:
         return _FileText(None, form)
     try:

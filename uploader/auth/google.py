@@ -215,7 +215,7 @@ class TokenRequest(GoogleAuthRequest):
             )
             raise UntrustedHost(what, hint=HINT)
         if response.status != 200:
-            raise refused(
+            raise token_refusal(
                 host, error, self._redactor.one_line(error.message, limit=500)
             )
 
@@ -269,7 +269,7 @@ def _as_answer(method: str, response: Response) -> Response | TransportError:
     return response
 
 
-def refused(
+def token_refusal(
     host: str, error: google_error.GoogleError, message: str
 ) -> CredentialsError:
     """Return the error for a token endpoint's refusal.

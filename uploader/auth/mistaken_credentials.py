@@ -21,7 +21,7 @@ _UTF_16: Final = (b"\xff\xfe", b"\xfe\xff")
 _DER: Final = b"\x30"
 
 
-def what_it_is(value: str) -> str:
+def describe_form(value: str) -> str:
     """Return what a value is that is neither JSON, nor base64 of JSON, nor the path of a file;
     empty if its form is not recognised.
     """
@@ -63,11 +63,11 @@ def what_it_is(value: str) -> str:
     return _in_base64(text)
 
 
-def what_is_damaged(text: str, error: ValueError | RecursionError) -> str:
+def describe_damage(text: str, error: ValueError | RecursionError) -> str:
     """Return what is wrong with text that begins as JSON and can't be read."""
     text = text.strip()
     if _EXPRESSION.fullmatch(text):
-        return what_it_is(text)
+        return describe_form(text)
     if text == "{":
         return (
             "only the first line of a JSON file; keep the file in one line (`jq -c . key.json`) or "

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from uploader.auth.web_token import described, is_web_token
+from uploader.auth.web_token import describe_claims, is_web_token
 from uploader.errors import CredentialsError, ProtocolError
 from uploader.hosts import is_github_oidc, on_loopback
 from uploader.http.messages import Response
@@ -103,7 +103,7 @@ class JobToken:
                 "provider's name.",
                 code="no-id-token",
             )
-        self.facts = described(self._token)
+        self.facts = describe_claims(self._token)
 
     def _is_issuer(self, inputs: LoginInputs) -> bool:
         """Return whether the request for a token goes to the CI system, or stays on this machine as
@@ -146,5 +146,5 @@ class JobToken:
         token = answer.get("value")
         if not isinstance(token, str) or not token:
             raise ProtocolError("GitHub's OIDC endpoint answered without a token.")
-        self.facts = described(token)
+        self.facts = describe_claims(token)
         return token

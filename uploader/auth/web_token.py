@@ -34,7 +34,7 @@ def is_web_token(text: str) -> bool:
     return parts is not None and "alg" in _object(parts[1])
 
 
-def described(token: str) -> str:
+def describe_claims(token: str) -> str:
     """Return a sentence with the claims that a provider's conditions are about, such as the issuer,
     the repository and whether the ref is protected, and nothing else of the token; empty if it has
     none of them.

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from uploader.errors import ProtocolError, UploaderError
 from uploader.files.workspace import Workspace, reason
-from uploader.text import capitalised, format_size
+from uploader.text import capitalise, format_size
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -112,7 +112,7 @@ class Spool:
             offset = self._size
             if offset + BLOCK > self._max_size:
                 raise ProtocolError(
-                    f"{capitalised(self._what)} is larger than the limit of "
+                    f"{capitalise(self._what)} is larger than the limit of "
                     f"{format_size(self._max_size)}.",
                     cause="It is far more than such a bundle can yield; the service or a proxy "
                     "answered with something else.",
@@ -162,7 +162,7 @@ class SpooledFile:
                 )
             except OSError as error:
                 raise UploaderError(
-                    f"{capitalised(self.name)} could not be kept for the comparison: "
+                    f"{capitalise(self.name)} could not be kept for the comparison: "
                     f"{reason(error)}.",
                     cause="The disk is full.",
                     hint=self._spool.hint,

@@ -86,10 +86,10 @@ def _row(line: str) -> Row:
 
 @cache
 def answers() -> Mapping[str, Answer]:
-    """Return the answer to each name that a variable can have, by its `squashed` form."""
+    """Return the answer to each name that a variable can have, in the form of `squash`."""
     by_letters: dict[str, Answer] = {}
     for spec in SPECS:
-        letters = squashed(spec.name)
+        letters = squash(spec.name)
         advice = f"Use `{spec.name}`."
         by_letters[letters] = Answer(_camel_case(spec.name), advice)
     for tool in tools().values():
@@ -97,7 +97,7 @@ def answers() -> Mapping[str, Answer]:
             for name in row.names:
                 if not _OTHER_NAME.fullmatch(name):
                     continue
-                letters = squashed(name)
+                letters = squash(name)
                 answer = Answer(name.lstrip("-"), row.answer)
                 # If several tools have the name, the first one counts.
                 by_letters.setdefault(letters, answer)
@@ -112,7 +112,7 @@ def _camel_case(name: str) -> str:
     return first
 
 
-def squashed(name: str) -> str:
+def squash(name: str) -> str:
     """Return a name without what distinguishes spellings of the same variable: `packageName`,
     `package-name` and `PACKAGE_NAME` give the same text.
     """
@@ -125,7 +125,7 @@ def nearly(plain: str) -> InputSpec[Any] | None:
     """
     by_name: dict[str, InputSpec[Any]] = {}
     for spec in SPECS:
-        if squashed(spec.name) == squashed(plain):
+        if squash(spec.name) == squash(plain):
             return spec
         by_name[spec.name] = spec
     written = plain[:80].lower().replace("_", "-")
@@ -145,7 +145,7 @@ def mistake(given: str, plain: str, way: Way) -> Problem | None:
     noun = "input"
     if way == "option":
         noun = "option"
-    letters = squashed(plain)
+    letters = squash(plain)
     answer = answers().get(letters)
     if answer and way == "with":
         return _of_other_tool(answer.written, noun, answer)
@@ -154,7 +154,7 @@ def mistake(given: str, plain: str, way: Way) -> Problem | None:
         if answer is None:
             return None
         return _of_other_tool(printable(given), noun, answer)
-    is_same = squashed(spec.name) == letters
+    is_same = squash(spec.name) == letters
     if answer and not is_same:
         # UPLOADER_TRACK is no other tool's variable, but UPLOADER_TRACKS misspelt.
         is_misspelt = way == "variable" and f"`{spec.name}`" in answer.advice
@@ -163,7 +163,7 @@ def mistake(given: str, plain: str, way: Way) -> Problem | None:
     how = ""
     if is_same and way == "variable":
         how = ": variables are written in capitals, with underscores"
-    meant = _meant(spec, plain, way)
+    meant = _spell(spec, plain, way)
     what = f"is not an {noun}{how}. Did you mean `{meant}`?"
     return Problem(printable(given), what, covers=(spec.name,))
 
@@ -179,7 +179,7 @@ def _inputs_in(text: str) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _meant(spec: InputSpec[Any], plain: str, way: Way) -> str:
+def _spell(spec: InputSpec[Any], plain: str, way: Way) -> str:
     """Return the right spelling of a misspelt name, in the form for `way`."""
     equals = "="
     if way == "with":

@@ -149,7 +149,7 @@ def is_reference(value: str) -> bool:
     return _REFERENCE.fullmatch(value) is not None
 
 
-def quoted(value: str) -> str:
+def quote(value: str) -> str:
     """Return the text for people: quoted, escaped, short; a long one, or one that looks like a key,
     is only described.
     """
@@ -606,7 +606,9 @@ def country(value: str) -> str:
     raise InvalidValue("contains something that is not a country code.", accepted)
 
 
-def each(parse: Callable[[str], str], *words: str) -> Callable[[str], tuple[str, ...]]:
+def list_of(
+    parse: Callable[[str], str], *words: str
+) -> Callable[[str], tuple[str, ...]]:
     """Return a parser for several values, each once. The given words are accepted as they are."""
 
     def parse_items(value: str) -> tuple[str, ...]:

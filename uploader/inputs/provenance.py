@@ -52,8 +52,8 @@ def of_github(get: Callable[[str], str]) -> Provenance:
     if get("GITHUB_REF_TYPE") == "tag":
         tag = get("GITHUB_REF_NAME")
     login = get("GITHUB_TRIGGERING_ACTOR") or get("GITHUB_ACTOR")
-    commit = _checked(_COMMIT, get("GITHUB_SHA"))
-    repository = _checked(_REPOSITORY, get("GITHUB_REPOSITORY"))
+    commit = _accept(_COMMIT, get("GITHUB_SHA"))
+    repository = _accept(_REPOSITORY, get("GITHUB_REPOSITORY"))
     server = get("GITHUB_SERVER_URL").rstrip("/")
     commit_url = ""
     raw_url = ""
@@ -61,9 +61,9 @@ def of_github(get: Callable[[str], str]) -> Provenance:
         commit_url = f"{server}/{repository}/commit/{commit}"
         raw_url = f"{server}/{repository}/raw/{commit}/"
     return Provenance(
-        tag=_checked(_TAG, tag),
+        tag=_accept(_TAG, tag),
         commit=commit,
-        started_by=_checked(_LOGIN, login),
+        started_by=_accept(_LOGIN, login),
         commit_url=commit_url,
         raw_url=raw_url,
     )
@@ -71,7 +71,7 @@ def of_github(get: Callable[[str], str]) -> Provenance:
 
 def of_gitlab(get: Callable[[str], str]) -> Provenance:
     """Return what GitLab's runner says."""
-    commit = _checked(_COMMIT, get("CI_COMMIT_SHA"))
+    commit = _accept(_COMMIT, get("CI_COMMIT_SHA"))
     server = get("CI_SERVER_URL").rstrip("/")
     project = get("CI_PROJECT_URL")
     path = project.removeprefix(server)
@@ -80,14 +80,14 @@ def of_gitlab(get: Callable[[str], str]) -> Provenance:
     if commit and is_on_server and _is_root(server):
         commit_url = f"{project}/-/commit/{commit}"
     return Provenance(
-        tag=_checked(_TAG, get("CI_COMMIT_TAG")),
+        tag=_accept(_TAG, get("CI_COMMIT_TAG")),
         commit=commit,
-        started_by=_checked(_LOGIN, get("GITLAB_USER_LOGIN")),
+        started_by=_accept(_LOGIN, get("GITLAB_USER_LOGIN")),
         commit_url=commit_url,
     )
 
 
-def _checked(pattern: re.Pattern[str], value: str) -> str:
+def _accept(pattern: re.Pattern[str], value: str) -> str:
     """Return the value if it has the form of the pattern, else nothing."""
     if pattern.fullmatch(value):
         return value

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from uploader.errors import Problem, Problems
 from uploader.inputs import command_line, parsers
 from uploader.inputs.command_line import Arguments
-from uploader.inputs.other_tools import answers, mistake, nearly, printable, squashed
+from uploader.inputs.other_tools import answers, mistake, nearly, printable, squash
 from uploader.inputs.parsers import (
     EXPANDED,
     NOT_EXPANDED,
     InvalidValue,
     is_reference,
-    quoted,
+    quote,
 )
 from uploader.inputs.platform import DOTENV, ID_TOKEN, Kind, Platform, detect
 from uploader.inputs.records import Inputs
@@ -218,7 +218,7 @@ def read(
     if is_reference(key_file):
         problems.add(
             "GOOGLE_APPLICATION_CREDENTIALS",
-            f"{quoted(key_file)} {NOT_EXPANDED}",
+            f"{quote(key_file)} {NOT_EXPANDED}",
             EXPANDED[platform.kind],
         )
     # In GitHub's workflows the inputs have the names that the messages have.
@@ -266,7 +266,7 @@ def read_env_file(path: str, problems: Problems) -> Mapping[str, Line]:
             lines[binding.key] = Line(number, text.strip())
     if wrong_lines:
         listed = ", ".join(wrong_lines[:MAX_LISTED])
-        what = f"{quoted(path)} has lines that are not NAME=value: {listed}."
+        what = f"{quote(path)} has lines that are not NAME=value: {listed}."
         problems.add("--env-file", what, ENV_FILE_FORM)
     return lines
 
@@ -300,7 +300,7 @@ def _parse_env_file(path: str, problems: Problems) -> Sequence[Binding]:
         pass
     # Any input may be in the file, so that none is reported as missing as well.
     every_input = tuple(spec.name for spec in SPECS)
-    what = f"{quoted(path)} can't be read: {reason}"
+    what = f"{quote(path)} can't be read: {reason}"
     problems.add("--env-file", what, ENV_FILE_FORM, every_input)
     return ()
 
@@ -542,7 +542,7 @@ def _problem_of(
     shown = "The value"
     # No credential looks like a reference to a variable, but a `state-key` can.
     if is_public or (is_unexpanded and spec is not STATE_KEY):
-        shown = quoted(text)
+        shown = quote(text)
     reason = invalid.reason
     if not is_public:
         # The suggestion repeats a part of the value.
@@ -594,7 +594,7 @@ def _report_other_tool(name: Name, plain: str, alone: bool, problems: Problems) 
     """Add a problem for a variable of another tool if it is `alone`; else a warning, since it may
     be meant for another step.
     """
-    answer = answers().get(squashed(plain))
+    answer = answers().get(squash(plain))
     if answer is None:
         return
     if alone:

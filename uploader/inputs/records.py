@@ -377,7 +377,7 @@ class Inputs:
         }
         return _fill(kind, {**self.values, **facts})
 
-    def changed(self, **values: object) -> Inputs:
+    def with_values(self, **values: object) -> Inputs:
         """Return the same inputs with other values, by their names in the records."""
         return replace(self, values={**self.values, **values})
 

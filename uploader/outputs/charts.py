@@ -17,7 +17,7 @@ from uploader.outputs.markdown import code, short_names, text
 from uploader.redaction import Redactor
 from uploader.results import FileResult, TimelineEvent
 from uploader.services.base import Chart
-from uploader.text import capitalised, format_size
+from uploader.text import capitalise, format_size
 
 MAX_NAME = 28  # characters of a file's name
 # files in the timeline, and events of one file, its first and its last ones
@@ -145,7 +145,7 @@ def _legend(files: Sequence[FileResult]) -> str:
     for words, meant in _TIMELINE_LEGEND:
         if kinds.intersection(meant):
             meanings.append(words)
-    return capitalised(" · ".join(meanings))
+    return capitalise(" · ".join(meanings))
 
 
 def _of_two_runs(file: FileResult, redactor: Redactor) -> str:
@@ -393,7 +393,7 @@ def _few(events: Sequence[TimelineEvent]) -> Sequence[TimelineEvent]:
     for is_request, group in groupby(events, lambda event: event.kind in _REQUEST):
         neighbours = list(group)
         if is_request and not _shows_waits(neighbours):
-            few += _joined(neighbours)
+            few += _join(neighbours)
         else:
             few += neighbours
     if len(few) > 1:
@@ -418,7 +418,7 @@ def _shows_waits(events: Sequence[TimelineEvent]) -> bool:
     return any(event.kind == "answer" for event in events)
 
 
-def _joined(events: Sequence[TimelineEvent]) -> Sequence[TimelineEvent]:
+def _join(events: Sequence[TimelineEvent]) -> Sequence[TimelineEvent]:
     """Return several requests as one event, which says how long was waited for answers. A single
     request and its answer are returned unchanged.
     """

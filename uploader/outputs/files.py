@@ -132,14 +132,14 @@ def results_json(results: Iterable[FileResult], redactor: Redactor) -> str:
     """
     lines = []
     for result in results:
-        masked = _masked(result.as_json(), redactor.hide)
+        masked = _mask(result.as_json(), redactor.hide)
         lines.append(json.dumps(masked, allow_nan=False))
     if not lines:
         return "[]\n"
     return "[\n" + ",\n".join(lines) + "\n]\n"
 
 
-def _masked(value: Any, hide: Callable[[str], str], depth: int = 0) -> Any:
+def _mask(value: Any, hide: Callable[[str], str], depth: int = 0) -> Any:
     """Return a JSON value with its secrets masked by `hide`. Numbers that JSON does not have become
     None, and what is nested deeper than `MAX_DEPTH` an ellipsis.
     """
@@ -152,9 +152,9 @@ def _masked(value: Any, hide: Callable[[str], str], depth: int = 0) -> Any:
     if depth == MAX_DEPTH:
         return "…"
     if not isinstance(value, dict):
-        return [_masked(member, hide, depth + 1) for member in value]
+        return [_mask(member, hide, depth + 1) for member in value]
     masked = {}
     for key, member in value.items():
         name = hide(str(key))
-        masked[name] = _masked(member, hide, depth + 1)
+        masked[name] = _mask(member, hide, depth + 1)
     return masked

@@ -183,11 +183,11 @@ def short_names(paths: Sequence[str], limit: int) -> list[str]:
         *folders, name = path.split("/")
         own_folders = folders[shared[name] :]
         distinct = "/".join([*own_folders, name])
-        names.append(_shortened(distinct, limit))
+        names.append(_shorten(distinct, limit))
     return names
 
 
-def _shortened(name: str, limit: int) -> str:
+def _shorten(name: str, limit: int) -> str:
     """Return a name, without its middle if it is longer than `limit`."""
     if len(name) <= limit:
         return name

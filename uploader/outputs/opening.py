@@ -14,7 +14,7 @@ from uploader.errors import ApiError, InputError, Interrupted, UploaderError
 from uploader.outputs.markdown import MAX_CELL, Escaper, alert, details, link
 from uploader.outputs.report import Report
 from uploader.services.base import Heading
-from uploader.text import capitalised, sentence
+from uploader.text import capitalise, sentence
 
 MAX_HEADING = 120  # characters of a sentence from outside in a heading
 MAX_APPS = 10  # that are named
@@ -119,7 +119,7 @@ def _failure(report: Report, error: UploaderError) -> str:
         return report.fate
     if report.fate:
         return f"{report.fate}: {reason or _in_brief(error)}"
-    return capitalised(reason) or _in_brief(error)
+    return capitalise(reason) or _in_brief(error)
 
 
 def _known_reason(error: UploaderError) -> str:

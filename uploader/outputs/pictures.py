@@ -51,7 +51,7 @@ def committed_images(
     git = workspace / ".git"
     addresses = {}
     try:
-        if _checked_out(git) != commit:
+        if _read_commit(git) != commit:
             return {}
         blobs = _committed_blobs(_read(git / "index", MAX_INDEX))
         for path in sorted(paths):
@@ -82,7 +82,7 @@ def _blob(content: bytes) -> bytes:
     return hashlib.sha1(header + content, usedforsecurity=False).digest()
 
 
-def _checked_out(git: Path) -> str:
+def _read_commit(git: Path) -> str:
     """Return the commit that is checked out; "" if it is not found."""
     head = _read(git / "HEAD", MAX_REFS).decode("ascii").strip()
     branch = _BRANCH.fullmatch(head)

@@ -60,14 +60,14 @@ class LogReporter:
 
     def info(self, text: str) -> None:
         """Log `text`; lines after the first are indented, so that none passes for another entry."""
-        self._say(self._indented(text))
+        self._say(self._indent(text))
 
     def change(self, line: str) -> None:
         """Log a line of a plan, in the colour of its sign if the platform has colours."""
-        text = self._indented(line)
+        text = self._indent(line)
         sign = text.lstrip()[:2].rstrip(" ")
         if sign in CHANGES:
-            text = self._painted(text, CHANGES[sign], self._out)
+            text = self._paint(text, CHANGES[sign], self._out)
         self._say(text)
 
     def result(self, text: str, *, is_done: bool = True) -> None:
@@ -75,16 +75,16 @@ class LogReporter:
         release is held or waits for a person.
         """
         style = RESULT if is_done else YELLOW
-        self._say(self._painted(self._indented(text), style, self._out))
+        self._say(self._paint(self._indent(text), style, self._out))
 
     def debug(self, text: str) -> None:
         """Log `text` if debug output is on (`RUNNER_DEBUG=1`, GitLab's `CI_DEBUG_TRACE=true`)."""
         if self.platform.debug:
-            self._say(f"debug: {self._indented(text)}")
+            self._say(f"debug: {self._indent(text)}")
 
     def warning(self, text: str) -> None:
         """Log what deserves attention though the run goes on."""
-        label = self._painted("WARNING:", YELLOW, self._err)
+        label = self._paint("WARNING:", YELLOW, self._err)
         self._say(f"{label} {self._short(text)}", self._err)
 
     def error(self, error: UploaderError) -> None:
@@ -95,7 +95,7 @@ class LogReporter:
                 name = self.names.get(problem.name, problem.name)
                 problems.append(replace(problem, name=name))
             error = InputError(*problems)
-        label = self._painted("ERROR:", RED, self._err)
+        label = self._paint("ERROR:", RED, self._err)
         self._say(f"{label} {self._text_of(error)}", self._err)
 
     @contextlib.contextmanager
@@ -182,9 +182,9 @@ class LogReporter:
 
     def _frame(self, title: str, *, folded: bool) -> tuple[str, str]:  # noqa: ARG002  # none folds
         """Return the lines before and after a group: a title, and an empty line."""
-        return self._painted(neutral(title), BOLD, self._out), ""
+        return self._paint(neutral(title), BOLD, self._out), ""
 
-    def _painted(self, text: str, style: str, stream: TextIO) -> str:
+    def _paint(self, text: str, style: str, stream: TextIO) -> str:
         """Return the text in a style (ECMA-48, SGR) if the stream is a terminal or GitLab's log."""
         if not self.platform.color:
             return text
@@ -195,12 +195,12 @@ class LogReporter:
             return text
         return f"\x1b[{style}m{text}\x1b[0m"
 
-    def _indented(self, text: str) -> str:
+    def _indent(self, text: str) -> str:
         """Return the clean text, whose lines after the first are indented."""
-        shown = self.redactor.clean(self._renamed(text))
+        shown = self.redactor.clean(self._rename_inputs(text))
         return shown.rstrip("\n").replace("\n", "\n  ")
 
-    def _renamed(self, text: str) -> str:
+    def _rename_inputs(self, text: str) -> str:
         """Return the text with every input in backticks under its name here, such as
         `UPLOADER_STATUS=draft` for `status: draft`.
         """
@@ -219,7 +219,7 @@ class LogReporter:
 
     def _short(self, text: str, limit: int = MAX_SENTENCE) -> str:
         """Return one clean line of at most `limit` characters; an ellipsis replaces what is cut."""
-        line = self.redactor.one_line(self._renamed(text))
+        line = self.redactor.one_line(self._rename_inputs(text))
         if len(line) <= limit:
             return line
         return line[: limit - 1] + "…"

@@ -30,7 +30,7 @@ from uploader.redaction import Redactor
 from uploader.results import FileResult
 from uploader.services.base import Section
 from uploader.services.release_facts import ReleaseFacts
-from uploader.text import capitalised, format_size, plural
+from uploader.text import capitalise, format_size, plural
 
 # bytes of the whole page; GitHub drops a summary of more than 1 MiB
 LIMIT = 1000 * 1024
@@ -123,7 +123,7 @@ class _Page:
             if report.waited >= SHORTEST_SHOWN:
                 duration += f", {report.waited:.1f} s of it waiting for {whom}"
             parts.append(duration)
-        return capitalised(" · ".join(parts))
+        return capitalise(" · ".join(parts))
 
     def blocks(self) -> Iterator[str]:
         """Yield the blocks below the head, the most important first. A block can be empty."""
@@ -138,7 +138,7 @@ class _Page:
         # would be mistaken for what users have, or for how much of a file was sent.
         if len(facts) == 1 and not (report.outcome == "failed" and facts[0].planned):
             yield shares(facts[0], self._escaper)
-        yield self._sent()
+        yield self._sent_files()
         for section in report.sections:
             yield from self._section(section)
         yield self._bullets(report.warnings, "⚠️")
@@ -179,7 +179,7 @@ class _Page:
         table = self._table(["SHA-256", "File"], rows, "files")
         return details("SHA-256", table)
 
-    def _sent(self) -> str:
+    def _sent_files(self) -> str:
         """Return the table of what was sent, with a column for the versions, or else the ids, if
         any file has one.
         """
@@ -200,7 +200,7 @@ class _Page:
             if has_identifiers:
                 row.insert(1, self._escaper.code(identifier))
             rows.append(tuple(row))
-        return self._folded(header, rows, "files")
+        return self._fold_rows(header, rows, "files")
 
     def _files_outside_listing(self) -> list[FileResult]:
         """Return the files for the table of files: all but the images of the listing, which has a
@@ -297,7 +297,7 @@ class _Page:
         blocks = [f"### {self._escaper.text(section.title)}"]
         blocks += [bars(chart, self._escaper.redactor) for chart in section.charts]
         header, *rows = map(self._cells, section.table)
-        blocks.append(self._folded(header, rows, "rows"))
+        blocks.append(self._fold_rows(header, rows, "rows"))
         return "\n\n".join(blocks)
 
     def _cells(self, row: Sequence[str]) -> tuple[str, ...]:
@@ -333,7 +333,7 @@ class _Page:
             parts.append(f"{removed} removed")
         return ", ".join(parts)
 
-    def _folded(
+    def _fold_rows(
         self,
         header: Sequence[str],
         rows: Sequence[tuple[str, ...]],

@@ -31,7 +31,7 @@ def word_diff(before: str, after: str, escaper: Escaper) -> str:
         parts.append(_same(old[:first], is_first=True))
     old_middle = old_rest[: len(old_rest) - last]
     new_middle = new_rest[: len(new_rest) - last]
-    parts += _compared(old_middle, new_middle)
+    parts += _compare(old_middle, new_middle)
     if last:
         parts.append(_same(old[-last:], is_last=True))
     return "".join(parts)
@@ -47,10 +47,10 @@ def _length_of_common_start(old: Sequence[str], new: Sequence[str]) -> int:
     return length
 
 
-def _compared(old: Sequence[str], new: Sequence[str]) -> list[str]:
+def _compare(old: Sequence[str], new: Sequence[str]) -> list[str]:
     """Return the parts of a text from its first changed word to its last one."""
     if max(len(old), len(new)) > MAX_WORDS:
-        return _replaced(old, new)
+        return _mark_replaced(old, new)
     parts = []
     matcher = SequenceMatcher(None, old, new)
     for kind, old_start, old_end, new_start, new_end in matcher.get_opcodes():
@@ -59,11 +59,11 @@ def _compared(old: Sequence[str], new: Sequence[str]) -> list[str]:
         if kind == "equal":
             parts.append(_same(old_words))
         else:
-            parts += _replaced(old_words, new_words)
+            parts += _mark_replaced(old_words, new_words)
     return parts
 
 
-def _replaced(old: Sequence[str], new: Sequence[str]) -> list[str]:
+def _mark_replaced(old: Sequence[str], new: Sequence[str]) -> list[str]:
     """Return the words that are gone, and those that are new."""
     parts = []
     if old:
@@ -88,10 +88,10 @@ def _same(
     stretch, the end that is next to a change is kept.
     """
     stretch = "".join(words)
-    return text(_shortened(stretch, is_first=is_first, is_last=is_last))
+    return text(_shorten(stretch, is_first=is_first, is_last=is_last))
 
 
-def _shortened(same: str, *, is_first: bool, is_last: bool) -> str:
+def _shorten(same: str, *, is_first: bool, is_last: bool) -> str:
     """Return a stretch without its middle, or without the end that is far from a change."""
     if len(same) <= MAX_SAME:
         return same

@@ -35,7 +35,7 @@ from uploader.protocol.responses import Verdict, as_answer, verdict
 from uploader.reporting import Reporter
 from uploader.retry import Retrier, RetryPolicy
 from uploader.services.base import Call
-from uploader.text import capitalised
+from uploader.text import capitalise
 
 # It is in the table for Google Play, but every service words it in the same way.
 DAILY_QUOTA = next(
@@ -251,7 +251,7 @@ def send_call(call: Call, client: ApiClient, reporter: Reporter) -> dict[str, An
     repeated may have been obeyed.
     """
     what = call.what or f"{call.method} {call.path}"
-    about = f"{call.about}: {what}" if call.about else capitalised(what)
+    about = f"{call.about}: {what}" if call.about else capitalise(what)
     request = _request(call, client)
     retrier = client.policy.retrier(
         lambda wait: reporter.info(f"{about}: {wait}"), what, seconds=call.retry_for

@@ -22,7 +22,7 @@ from uploader.protocol.responses import UNREADABLE
 from uploader.reporting import Reporter
 from uploader.retry import Wait
 from uploader.services.base import Download, Downloaded
-from uploader.text import capitalised, format_size
+from uploader.text import capitalise, format_size
 from uploader.transfer.api_client import ApiClient
 from uploader.upload.digests import new_digest
 
@@ -219,7 +219,7 @@ class _Reception:
     def _check_size(self, size: int) -> None:
         if size > self._step.max_size:
             raise ProtocolError(
-                f"{capitalised(self._step.what)} is larger than the limit of "
+                f"{capitalise(self._step.what)} is larger than the limit of "
                 f"{format_size(self._step.max_size)}.",
                 cause="The service or a proxy answered with something other than the file.",
                 hint="Nothing was written. Run again; report the error if it recurs.",
@@ -242,7 +242,7 @@ class _Reception:
             computed = self._digests[algorithm].digest().hex()
             if computed != value:
                 raise IntegrityError(
-                    f"{capitalised(self._step.what)} is not what the service says it is: its "
+                    f"{capitalise(self._step.what)} is not what the service says it is: its "
                     f"{algorithm} is {computed}, not {value}.",
                     cause="It was changed on the way, by a proxy for instance, or the service has "
                     "a fault.",

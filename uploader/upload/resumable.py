@@ -41,7 +41,7 @@ from uploader.protocol.session import (
 )
 from uploader.redaction import without_session
 from uploader.state.journal import SessionRecord
-from uploader.text import capitalised, share
+from uploader.text import capitalise, share
 from uploader.transfer.api_client import refusal, require_trusted
 from uploader.upload.journal_records import SessionInJournal
 from uploader.upload.proof import look_up_stored
@@ -269,7 +269,7 @@ class ResumableUpload:
         what = "starting over at 0"
         if self._upload.attempts > 0 and before.state is not State.UNCONFIRMED:
             what = f"nothing is stored, {what}"
-        self._sender.info(f"{capitalised(event.why)}; {what}.")
+        self._sender.info(f"{capitalise(event.why)}; {what}.")
 
     # --- the session of an earlier run ------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from uploader.errors import ApiError, Interrupted, UploaderError
 from uploader.services.base import Section
 from uploader.services.play import review
 from uploader.services.release_facts import ReleaseFacts
-from uploader.text import capitalised
+from uploader.text import capitalise
 
 HEADER = ("App", "Version", "Was", "Is", "Review", "Remarks")
 _REVIEWS = {"true": "sent", "false": "to be sent in the Play Console"}
@@ -110,7 +110,7 @@ def _state_after_commit(app: AppState) -> str:
     if committed == "":
         return "❓ perhaps committed"
     if committed == "true":
-        state = _on_tracks(app) or capitalised(app.headline) or "committed"
+        state = _on_tracks(app) or capitalise(app.headline) or "committed"
         served = app.outputs.get("served", "")
         if served:
             state += f"; what is served: {served}"

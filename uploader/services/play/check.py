@@ -49,7 +49,7 @@ from uploader.services.play.known_errors import (
 )
 from uploader.services.play.model import TrackName
 from uploader.services.play.track_names import STANDARD, guess_track
-from uploader.text import capitalised, plural, sentence
+from uploader.text import capitalise, plural, sentence
 
 Result = Literal["ok", "missing", "look at this", "could not be checked"]
 
@@ -249,7 +249,7 @@ def _table(reports: Sequence[Report], *, with_app: bool) -> Section:
         if with_app:
             package = report.package
         for row in report.rows:
-            result = capitalised(row.result)
+            result = capitalise(row.result)
             lines.append((package, row.what, result, row.detail))
     return Section("Setup", header, tuple(lines))
 

@@ -39,7 +39,7 @@ from uploader.services.base import Call, Chart, Context, Json, Section
 from uploader.services.catalogue import expand
 from uploader.services.play.client import entries
 from uploader.services.play.known_errors import find
-from uploader.text import capitalised
+from uploader.text import capitalise
 
 HOST = "playdeveloperreporting.googleapis.com"
 ROOT = f"https://{HOST}"
@@ -754,7 +754,7 @@ def section(judged: Sequence[Judged]) -> Section:
     limits = _limits_by_metric(judged)
     header = ["Day", "Version", "Users (share)"]
     for metric, of_metric in limits.items():
-        header.append(capitalised(_SHORT_NAMES[metric]))
+        header.append(capitalise(_SHORT_NAMES[metric]))
         header += [_limit_name(limit, judged) for limit in of_metric]
     rows = []
     for days in _by_day_and_version(judged).values():
@@ -883,7 +883,7 @@ def _chart(metric: Metric, code: str, days: Sequence[Judged]) -> Chart:
         rates.append(row.rate)
     lines = [*_lines_of_limits(days, rows), *_line_of_others(days, rows)]
     return Chart(
-        title=f"{capitalised(NAMES[metric])} of {code} in percent",
+        title=f"{capitalise(NAMES[metric])} of {code} in percent",
         labels=tuple(labels),
         bars=_in_percent(rates),
         over=tuple(over.values()),

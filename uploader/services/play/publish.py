@@ -27,7 +27,7 @@ from uploader.services.play.status import ReviewedRelease, status_output
 from uploader.services.play.summary_facts import PLANNED, section
 from uploader.services.play.track_merge import TrackChange
 from uploader.services.play.track_names import is_internal
-from uploader.text import capitalised
+from uploader.text import capitalise
 
 STORE = "https://play.google.com/store/apps/details?id="
 TO_SEND = "committed; send it for review in the Play Console"
@@ -565,7 +565,7 @@ def _outcome(
     release = _release(changes)
     # A name is shown as it was given: `v1.4.2`.
     if not (release and short_fate.startswith(release)):
-        short_fate = capitalised(short_fate)
+        short_fate = capitalise(short_fate)
     heading = Heading(short_fate)
     statuses = {change.release.status for change in changes.tracks}
     if statuses == {"halted"}:

@@ -25,7 +25,7 @@ from uploader.services.catalogue import expand
 from uploader.services.play.client import CONSOLE, ROOT, entries
 from uploader.services.play.known_errors import NO_SUCH_TRACK, find
 from uploader.services.play.model import highest_of, newest
-from uploader.text import capitalised
+from uploader.text import capitalise
 
 REJECTED = "NOT_APPROVED"
 APPROVED = "APPROVED_NOT_PUBLISHED"
@@ -209,7 +209,7 @@ def wait_for_review(
     context.info(f"Review{where}: {summary}.")
     rows = []
     for track, state in states.items():
-        shown = capitalised(words(state))
+        shown = capitalise(words(state))
         rows.append((track, shown))
     section = Section("State of the review", ("Track", "State"), tuple(rows))
     trouble: UploaderError | None = None

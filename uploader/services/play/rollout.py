@@ -69,7 +69,7 @@ from uploader.services.play.release_job import ReleaseJob
 from uploader.services.play.status import ReviewedRelease
 from uploader.services.play.summary_facts import PLANNED, section
 from uploader.services.play.tracks import current_releases
-from uploader.text import capitalised
+from uploader.text import capitalise
 
 # pages of the Play Console, as it calls them
 VITALS = "Android vitals"
@@ -852,7 +852,7 @@ def _heading(job: ReleaseJob, decision: Decision, release: Release | None) -> He
             f"{decision.why} is halted on {track}", "halted", pages=decision.pages
         )
     if release is None:
-        return Heading(f"{capitalised(decision.why)} on {track}")
+        return Heading(f"{capitalise(decision.why)} on {track}")
     if decision.kind == "nothing":
         return Heading(f"{decision.why} on {track}")
     name = release_words.label(release)
@@ -890,7 +890,7 @@ def _why_held(decision: Decision, release: Release) -> str:
     why = decision.why.removeprefix(f"{_stays(release)}: ")
     if why == decision.brief:
         return ""
-    return capitalised(why)
+    return capitalise(why)
 
 
 def _as_sentence(why: str, release: Release | None) -> str:
@@ -899,7 +899,7 @@ def _as_sentence(why: str, release: Release | None) -> str:
     """
     if release and why.startswith(release_words.label(release)):
         return why
-    return capitalised(why)
+    return capitalise(why)
 
 
 def _committed_without_step(decision: Decision) -> str:

@@ -51,7 +51,7 @@ from uploader.services.play.review import live_versions
 from uploader.services.play.summary_facts import PLANNED, section
 from uploader.services.play.testers import TestersChange
 from uploader.services.play.track_merge import TrackChange
-from uploader.text import capitalised
+from uploader.text import capitalise
 
 _NO_LISTING = ListingDifference({}, frozenset(), (), ())
 
@@ -477,7 +477,7 @@ def _put_tracks(edit: ReleaseEdit) -> tuple[TrackChange, ...]:
 def _show(context: Context, changes: Changes) -> None:
     """Show what is about to change, and warn of users whom the release does not reach."""
     for line in changes.reach:
-        context.warning(f"{capitalised(line)}.")
+        context.warning(f"{capitalise(line)}.")
     context.show(
         f"Changes: {changes.job.package}",
         plan.lines(changes),
