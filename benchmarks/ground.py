@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parent.parent
 BLOCK = 1 << 20  # bytes
 _CERTIFICATES = """
 openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -x509 -days 2 -subj /CN=bench \\
-    -keyout ca.key -out ca.pem
+    -addext keyUsage=critical,keyCertSign,cRLSign -keyout ca.key -out ca.pem
 openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=localhost \\
     -keyout server.key -out server.csr
 openssl x509 -req -in server.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 \\
@@ -152,7 +152,9 @@ class Ground:
 def ground(folder: Path) -> Iterator[Ground]:
     """Yield the surroundings with a running sink, which is stopped at the end of the block."""
     (folder / "workspace").mkdir(parents=True)
-    (folder / "names").write_text("subjectAltName=DNS:localhost,IP:127.0.0.1\n")
+    (folder / "names").write_text(
+        "subjectAltName=DNS:localhost,IP:127.0.0.1\nauthorityKeyIdentifier=keyid\n"
+    )
     for line in _CERTIFICATES.replace("\\\n", " ").strip().splitlines():
         subprocess.run(line.split(), cwd=folder, check=True, capture_output=True)
     (folder / "server.pem").write_text(
