@@ -517,6 +517,16 @@ def test_heading_of_other_failures_is_short(
     assert told.startswith(f"## ❌ Not released: {heading}\n")
 
 
+def test_what_did_not_happen_is_told_without_a_full_stop() -> None:
+    """Neither one sentence of the service's own words ends with one, nor several."""
+    for message in ("No quota.", "No quota. Ask for more."):
+        what = f"Refused (403, forbidden): {message}"
+        error = ApiError(what, status=403, message=message)
+        text = page(outcome="failed", error=error, fate="Not released")
+        heading, _, _ = text.partition("\n")
+        assert heading == f"## ❌ Not released: {message[:-1]}"
+
+
 def test_nothing_is_cut_that_stands_nowhere_else() -> None:
     """Behind many words stands the link that solves the problem, and it can be followed."""
     rest = (

@@ -118,7 +118,9 @@ def _failure(report: Report, error: UploaderError) -> str:
         # The fates of several apps are long, and the service's own words stand below.
         return report.fate
     if report.fate:
-        return f"{report.fate}: {reason or _in_brief(error)}"
+        words = reason or _in_brief(error)
+        # Behind the colon, several sentences lose their last stop as well.
+        return f"{report.fate}: {words.rstrip('.')}"
     return capitalise(reason) or _in_brief(error)
 
 
