@@ -750,6 +750,20 @@ def test_what_only_a_shared_edit_has_becomes_a_draft() -> None:
     assert play.live.tracks["beta"] == [release(5, status="draft")]
 
 
+def test_what_is_a_draft_in_a_shared_edit_is_not_looked_up() -> None:
+    """It stays one, whatever is live. The plan and the write each ask once whether its version is
+    live, which is another question.
+    """
+    play = Play()
+    draft = release_job(
+        artifact(5), tracks=("beta",), commit=False, options=ReleaseOptions("draft")
+    )
+    Engine(play).run(draft)
+    Engine(play).run(replace(draft, existing_edit="1"))
+    assert play.edits["1"].tracks["beta"] == [release(5, status="draft")]
+    assert play.count("GET live releases") == 2
+
+
 @pytest.mark.parametrize("live", [5, 4], ids=["this version", "the one before"])
 def test_a_draft_in_a_shared_edit_takes_no_release_from_its_users(live: int) -> None:
     play = Play(beta=[release(live)])

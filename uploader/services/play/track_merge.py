@@ -305,7 +305,7 @@ def _without_future_draft(
     if edit.state.own or release.status != "draft":
         return before
     in_edit = model.find_same_versions(before, release)
-    if in_edit is None:
+    if in_edit is None or in_edit.status == "draft":
         return before
     for committed in list_releases(edit.context, edit.job.package, track):
         if committed.state != "DRAFT":
