@@ -183,8 +183,9 @@ def plan_update(edit: ReleaseEdit, track: str) -> TrackChange:
 
     The plan starts from what the track held before the edit was touched, since an earlier run may
     have left its own release in the edit. What the job begins with is noted in `edit.begun`. A
-    later plan promotes the same release, with the status that it has by then; it refuses to change
-    another release than the one noted, and to end a rollout that was started since.
+    later plan promotes the same release, with the status that it has by then. It refuses to end a
+    rollout that was started since and, except in a shared edit, to change a release that is not as
+    it was noted.
 
     Raises ReleaseRefused for a release that must not come to the track, if there is no release to
     promote or to change, and for a track that does not exist; and the errors of its requests.
