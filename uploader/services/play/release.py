@@ -174,9 +174,8 @@ def follow_up(
                 context,
             )
         if job.verify and verification and not outcome.trouble:
-            from uploader.services.play.verify import (
-                verify_release,  # as in `_verification`
-            )
+            # Imported only now, as in `_verification`.
+            from uploader.services.play.verify import verify_release
 
             outcome = verify_release(job.verify, outcome, verification, context)
         if job.review and not outcome.trouble:
