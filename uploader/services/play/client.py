@@ -215,8 +215,8 @@ class Edit:
         self._change("PUT", _path("testers", track), what, body, promised=promised)
 
     def create_listing(self, language: str, texts: Mapping[str, str]) -> None:
-        """Write the store texts of a language that has none yet. Otherwise the language would lose
-        its texts that are not given here.
+        """Write the store texts of a language that has none yet. A language that has some would
+        lose those that are not given here.
         """
         body = {"language": language, **texts}
         what = f"the new {language} listing"

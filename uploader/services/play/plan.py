@@ -211,9 +211,9 @@ class FileChange:
     """One file that goes with a version code. `there` says that Google Play has it and that it is
     not sent.
 
-    If it is only known to be in a shared edit, `edit` is its id. `certificate_sha256` is that of
-    an artifact's signer, in lower-case hex. `inside` says that the bundle called `name` has it in
-    itself.
+    If it is only known to be in a shared edit, `edit` is the id of that edit. `certificate_sha256`
+    is that of an artifact's signer, in lower-case hex. `inside` says that the bundle called `name`
+    has it in itself.
     """
 
     kind: Literal["artifact", "mapping", "symbols", "main", "patch"]

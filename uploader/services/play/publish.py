@@ -309,8 +309,8 @@ def _name(changes: Changes) -> str:
 
 
 def _remarks(job: ReleaseJob, updates: Sequence[TrackChange]) -> str:
-    """Return the sentences after the last line: the remarks on the tracks, and which releases have
-    gone on since. They begin with a space.
+    """Return the sentences that follow the headline: the notices about the releases, and which
+    releases have gone on since. Each begins with a space.
     """
     sentences: list[str] = []
     for update in updates:
@@ -334,7 +334,7 @@ def _why_unneeded(edit: ReleaseEdit) -> str:
 
 
 def _headline_without_commit(edit: ReleaseEdit, changes: Changes) -> str:
-    """Return what is on Google Play although this run had no commit accepted, in one sentence."""
+    """Return what is on Google Play although no commit of this run was accepted, in a sentence."""
     what = _subject(changes)
     if edit.job.options.status == "halted":
         return f"{what} is halted already on {', '.join(edit.job.tracks)}."

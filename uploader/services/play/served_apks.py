@@ -103,7 +103,7 @@ def compare_served(
     """Compare all that Google Play serves of a bundle's version with the bundle.
 
     It waits up to `seconds` for the APKs, and enters `turn` before it fetches them. If Google Play
-    generates them anew in the meantime, they are listed once more. Raises TemporaryError when time
+    generates them anew in the meantime, they are listed again. Raises TemporaryError when time
     is up, ReleaseRefused if `uploaded` has no such version, IntegrityError if what was fetched is
     not what Google Play says it is, and what `Context.download` raises.
     """
@@ -301,7 +301,7 @@ class _Comparison:
         return verdict
 
     def _note_base(self, file: FetchedApk, report: ApkReport) -> None:
-        """Note that a base of the key was compared, if devices get the app's code with the APK."""
+        """Note the key of a compared APK that has the app's own code and that devices get."""
         if file.apk.kind == "universal" or file.apk.unprotected:
             return
         if report.kind in ("base", "standalone"):

@@ -97,8 +97,8 @@ class Comparison:
     - `published`: the files that went with a version that is live, in an earlier release.
     - `sent`: the digests of what an earlier run put into this edit, or into the one before it,
       whose commit happened; by purpose.
-    - `on_google_play`: the version codes that are there, and not put into this edit by an earlier
-      run.
+    - `on_google_play`: the version codes that are there, and that no earlier run put into this
+      edit.
     """
 
     reused: Mapping[int, FileResult]

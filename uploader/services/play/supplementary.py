@@ -118,7 +118,8 @@ class _Matching:
     ) -> Iterator[SupplementaryFile]:
         """Yield the expansion file for every APK.
 
-        Without an APK it is a problem, unless an artifact is unknown, which could be an APK.
+        Having no APK is a problem, unless some artifact can't be read or another job has some: such
+        an artifact may be an APK.
         """
         if not value:
             return
