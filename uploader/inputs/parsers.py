@@ -1,10 +1,10 @@
 """Turn the text of an input into a value, or say what is wrong with it.
 
-Every parser takes trimmed, non-empty text and raises `InvalidValue`. Messages leave the text as a
-whole out so that a key that was pasted into the wrong place reaches no log: `reader` decides
-whether it is shown, and how much of it. At most a part is repeated: an unknown placeholder, a
-repeated address, a suggestion. Regular expressions only get short texts, unless their time is
-linear in the length.
+Every parser takes trimmed, non-empty text and raises `InvalidValue`. Messages leave the text out,
+so that a key that was pasted into the wrong place reaches no log: `reader` decides whether it is
+shown, and how much of it. The only parts that a message repeats are an unknown placeholder, an
+address that is given twice, and a suggestion. Regular expressions only get short texts, unless
+their time is linear in the length.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ class Provenance:
 
 
 def of_github(get: Callable[[str], str]) -> Provenance:
-    """Return what GitHub's runner says. The addresses are empty unless its server has https."""
+    """Return what GitHub's runner says. The addresses are empty unless its server uses https."""
     tag = ""
     if get("GITHUB_REF_TYPE") == "tag":
         tag = get("GITHUB_REF_NAME")

@@ -608,7 +608,7 @@ def _report_other_tool(name: Name, plain: str, alone: bool, problems: Problems) 
 def _check_unknown(name: Name, kind: Kind, problems: Problems) -> None:
     """Add a problem if a name is nearly ours, and a warning if it was surely meant for us.
 
-    Of any other variable it is not known whose it is.
+    For any other variable, it is not known whose it is.
     """
     prefix, _, plain = name.text.replace("-", "_", 1).partition("_")
     is_prefixed = prefix.upper() == "UPLOADER"

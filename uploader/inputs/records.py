@@ -345,7 +345,7 @@ class Inputs:
     their computed defaults; other computed defaults (`status`, `release_name`, `package_name`, the
     source of the credentials) are filled in where they are used. `lasting_state` says that the next
     run finds the state folder again: somebody chose it, or it is a person's own, outside of CI
-    jobs. `names` say what inputs are called where the run was started, if it is not the name in
+    jobs. `names` say what inputs are called where the run was started, if that is not the name in
     messages. `texts` are all texts that were given, since any of them may contain a key.
     `credential_files` hold secrets, in addition to the files that inputs name. `warnings` are
     sentences about values that were given and are not used. `show` is the text to show instead of a

@@ -419,7 +419,7 @@ def _shows_waits(events: Sequence[TimelineEvent]) -> bool:
 
 
 def _join(events: Sequence[TimelineEvent]) -> Sequence[TimelineEvent]:
-    """Return several requests as one event, which says how long was waited for answers. A single
+    """Return several requests as one event, which says how long they waited for answers. A single
     request and its answer are returned unchanged.
     """
     requests = 0

@@ -119,7 +119,7 @@ def _failure(report: Report, error: UploaderError) -> str:
         return report.fate
     if report.fate:
         words = reason or _in_brief(error)
-        # Behind the colon, several sentences lose their last stop as well.
+        # After the colon, several sentences lose their last stop as well.
         return f"{report.fate}: {words.rstrip('.')}"
     return capitalise(reason) or _in_brief(error)
 
@@ -256,7 +256,7 @@ def _of_failure(report: Report, error: UploaderError, escaper: Escaper) -> list[
 
 
 def _what_happened(report: Report, error: UploaderError, escaper: Escaper) -> list[str]:
-    """Return what happened, unless the heading says it. If that has codes and numbers, return only
+    """Return what happened, unless the heading says it. If that has codes or numbers, return only
     the service's own words.
     """
     label = "What happened"

@@ -18,7 +18,7 @@ with 404 or 410:
 - The edit says that it was committed: the commit happened.
 - The edit is open: it is committed again, which can't have two effects. The lost commit may still
   arrive, so it is not known to have failed (STILL_OPEN, which is weaker than NONE). If the edit
-  is gone later, the commit is in doubt again, and until then it is not said not to have happened.
+  is gone later, the commit is in doubt again. Until then, nothing says that it did not happen.
 - The edit is gone: nobody knows (UNKNOWN). A fresh edit takes its place and shows what is live. If
   the artifacts and tracks that the lost edit changed are live, the commit happened, even if a
   person has widened, completed or halted the release since, or has changed the testers or the store

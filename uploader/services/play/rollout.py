@@ -85,7 +85,7 @@ class RolloutJob:
     """One look at a rollout.
 
     `shares` are the shares of users that the rollout goes through, in ascending order. `gate` has
-    the limits that the release has to keep before each step.
+    the limits that the release has to stay within before each step.
     """
 
     release: ReleaseJob
@@ -97,8 +97,8 @@ class RolloutJob:
 class Decision:
     """The decision of a run, and why.
 
-    `kind` is what happens to the release; `halted` is also that of one which was found halted, and
-    has no `release` then. `release` is the release as it is to be, None if it stays as it is.
+    `kind` is what happens to the release; it is also `halted` if the release was found halted, and
+    `release` is None then. `release` is the release as it is to be, None if it stays as it is.
     `trouble` ends the run as an error does. `made` is the release that is live by a commit of this
     job whose response was lost. `in_doubt` says that the release has gone further since, so it is
     not known whether that commit happened. `brief` is `why` in a few words, for a heading that
