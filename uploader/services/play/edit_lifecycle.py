@@ -555,7 +555,9 @@ class ReleaseEdit:
         self.context.warning(text)
 
     def finish_change(self, purpose: str, digest: str) -> None:
-        """Write to the journal what Google Play accepted."""
+        """Write to the journal what Google Play accepted, or the note that `track_merge.put` keeps
+        of a track before it writes it.
+        """
         with self._lock:
             self.record.changes[purpose] = digest
             self.remember()
