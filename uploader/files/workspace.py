@@ -5,13 +5,14 @@ Anybody who may commit to the workspace chooses what its links point at. Therefo
 to the real path of what was opened, not to the name that led there:
 
 - These are never opened, whatever is allowed: a credential that the run knows (by its inode, so
-also under another name or a hard link), `gha-creds-*.json`, anything in `.git` or `.ssh` or named
-`.env*`, and the kernel's own files in `/proc` and `/sys`. - A key, a keystore or another
-credential, recognised by its content, is opened only if it is named itself, and with
-`allow-credential-files`. What comes through a pipe can't be looked at before it is sent. - A file
-outside the workspace is opened only with `allow-outside-workspace`. - For texts, notes, images,
-symbols and mails, a file beyond the folder that their input names is opened only with
-`allow-symlinks`.
+  also under another name or a hard link), `gha-creds-*.json`, anything in `.git` or `.ssh` or named
+  `.env*`, and the kernel's own files in `/proc` and `/sys`.
+- A key, a keystore or another credential, recognised by its content, is opened only if it is named
+  itself, and with `allow-credential-files`. What comes through a pipe can't be looked at before it
+  is sent.
+- A file outside the workspace is opened only with `allow-outside-workspace`.
+- For texts, notes, images, symbols and mails, a file beyond the folder that their input names is
+  opened only with `allow-symlinks`.
 """
 
 from __future__ import annotations

@@ -5,11 +5,12 @@ requests sends, through its adapter and not through a session: no redirect is fo
 sent again by itself, no cookie is parsed and no .netrc is read. Added to it are
 
 - a limit on the time of a response as a whole, where requests limits each read alone: one timer for
-each request, which shuts the connection down as `HttpClient.abort` does; - a limit on the size of a
-response, with its headers and what frames its chunks; - a check of the headers before they are
-parsed, since http.client takes the end of the connection for the end of the headers, and a check
-that the response states where its body ends: anybody on the way can end a connection, over TLS as
-well; - whether all of the request was sent (`sent_whole`).
+  each request, which shuts the connection down as `HttpClient.abort` does;
+- a limit on the size of a response, with its headers and what frames its chunks;
+- a check of the headers before they are parsed, since http.client takes the end of the connection
+  for the end of the headers, and a check that the response states where its body ends: anybody on
+  the way can end a connection, over TLS as well;
+- whether all of the request was sent (`sent_whole`).
 
 Nothing is read while a body is sent. If a server answers early and closes the connection, urllib3
 still reads the answer if it has arrived; otherwise the connection counts as broken.
