@@ -23,9 +23,8 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-DOES_NOT_EXIST = (
-    422  # the status of GitHub's answer to a change of a ref that does not exist
-)
+# the status of GitHub's answer to a change of a ref that does not exist
+DOES_NOT_EXIST = 422
 TIMEOUT = 60  # seconds, for each request
 
 

@@ -316,11 +316,8 @@ def _says_where_it_ends(raw: Any, method: str) -> bool:
         return coding.strip().lower() == "chunked" and length is None
     if length is None:
         return False
-    lengths = {
-        value.strip()
-        for value in length.split(",")
-        # The same length may be stated twice.
-    }
+    # The same length may be stated twice.
+    lengths = {value.strip() for value in length.split(",")}
     if len(lengths) != 1:
         return False
     return _LENGTH.fullmatch(lengths.pop()) is not None

@@ -45,9 +45,8 @@ from uploader.files.android.resource_values import (
     read_primitive,
 )
 
-_MAX_FIELDS = (
-    12 * MAX_VALUES
-)  # twelve for each value, with those of the messages around it
+# twelve for each value, with those of the messages around it
+_MAX_FIELDS = 12 * MAX_VALUES
 # fields of a table, a package, a type, a resource
 _PACKAGE = 2
 _LIBRARY = 5
