@@ -304,8 +304,8 @@ def method_path(document: dict[str, Any], method: dict[str, Any]) -> str:
 def completion(
     document: dict[str, Any], method: dict[str, Any]
 ) -> dict[str, Any] | None:
-    """Return the rule by which an answer of the method says what became of the upload; None if a
-    success needs no look at it.
+    """Return the rule by which an answer of the method says what became of the upload; None if any
+    success means that it is complete.
     """
     schemas = document["schemas"]
     name = method.get("response", {}).get("$ref", "")

@@ -146,8 +146,8 @@ class _Waker:
             self._sender.send(b"\0")
 
     def wait(self, seconds: float | None) -> None:
-        """Wait until `wake` is called, or so many seconds have passed; without a limit if it is
-        None.
+        """Wait until `wake` is called, or so many seconds have passed; without a limit if `seconds`
+        is None.
         """
         select.select([self._receiver], [], [], seconds)
         with suppress(BlockingIOError):

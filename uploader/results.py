@@ -152,7 +152,9 @@ class RunRecord:
         return places
 
     def _failed_place(self, path: str, taken: Sequence[int]) -> int | None:
-        """Return the first place of a failed result of a file that is not taken."""
+        """Return the first place of a failed result of a file that is not taken, None if there is
+        none.
+        """
         for place, result in enumerate(self.results):
             if result.error and result.path == path and place not in taken:
                 return place

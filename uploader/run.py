@@ -338,7 +338,7 @@ class Run:
         return outputs
 
     def _planned_steps(self) -> Plan | None:
-        """Return the plan of a dry run whose steps are its result."""
+        """Return the plan of a dry run whose steps are its result; None for any other run."""
         if self._common.dry_run and self._common.target not in COMPARING:
             return self._plan
         return None

@@ -12,7 +12,7 @@ from google_emulator.protocol.uploads import Media, Service, UploadMethod
 
 
 class GenericUpload(Service):
-    """An API of which only is known that it takes media."""
+    """An API of which nothing is known but that it takes media."""
 
     def __init__(self) -> None:
         self._numbers = itertools.count(1)

@@ -32,7 +32,8 @@ def bundle_contents(
     """Return the files of a bundle by path, for `Build.libraries`: so many dex files, a library for
     each ABI, a picture for each density, a text for each language, and the asset packs.
 
-    Each file has some `size` bytes, which do not compress and are the same each time.
+    Dex files, libraries, pictures and assets have about `size` bytes each, which do not compress
+    and are the same each time.
     """
     names = ["classes.dex", *(f"classes{index}.dex" for index in range(2, dex + 1))][
         :dex

@@ -105,8 +105,8 @@ def test_a_stream_survives_an_interruption(
 def test_a_stream_is_asked_about_without_a_total(
     dialect: Dialect, tmp_path: Path
 ) -> None:
-    """`*/*`: a query with the total could finish an upload, so it is left out even when the end was
-    seen.
+    """`*/*`: a query with the total could finish an upload, so the total is left out even when the
+    end was seen.
     """
     responses = (started(dialect), silent, stored(dialect, 5), finished(dialect))
     with scripted(*responses) as server, pipe(tmp_path, b"0123456789") as stream:

@@ -1,5 +1,5 @@
 """What a configuration's `credential_source` may name, and the token file in it, which is opened
-through `Access` like every other file.
+through `Access`, as the files that inputs name are.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Reads and checks the credentials that were given, without network, and says where they may send a
-secret.
+"""Reads the credentials that were given, and checks them and where they may send a secret, without
+network.
 
 A complaint names fields and repeats no part of a credential.
 """
@@ -608,7 +608,7 @@ def _whole(text: str, value: str) -> Iterator[str]:
 
 def _lasting(info: Mapping[str, Any]) -> bytes | None:
     """Return the secret that a later run will have again: the private key's bytes, or the refresh
-    token.
+    token; None if there is none.
     """
     key = info.get("private_key")
     if key:

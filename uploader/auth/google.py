@@ -197,7 +197,7 @@ class TokenRequest(GoogleAuthRequest):
             raise Unavailable(host, broken) from None
 
     def _raise_for_error(self, response: Response, host: str) -> None:
-        """Raise the error for a response that is not an HTTP 200, or too long."""
+        """Raise the error for a response that is not an HTTP 200, or is too long."""
         error = google_error.read(response)
         if (
             verdict(response) in (Verdict.RETRY, Verdict.IN_DOUBT)
@@ -530,7 +530,7 @@ def fetch(credential: Any, request: TokenRequest) -> tuple[str, float]:
             return credential.token, lifetime
     except RAISED as error:
         reason = _without_output(_own_words(error), error)
-    # After a response the response is to blame, before any this machine.
+    # If there was a response, that is to blame, otherwise this machine.
     if request.responded:
         what = f"{request.responded} answered a token request with something other than a token."
         raise ProtocolError(what, hint=HINT)

@@ -139,7 +139,7 @@ class SpooledFile:
 
     @contextmanager
     def writing(self) -> Iterator[SpooledFile]:
-        """Return the file for writing; if that fails, what was written is removed."""
+        """Yield the file for writing; if that fails, what was written is removed."""
         try:
             yield self
         except BaseException:

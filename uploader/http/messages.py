@@ -25,7 +25,7 @@ class Span:
 
     @property
     def size(self) -> int:
-        """Their number."""
+        """The number of these bytes."""
         return self.stop - self.start
 
 

@@ -219,7 +219,7 @@ def _reasons(error: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _entries(error: object, key: str) -> Iterator[Mapping[str, Any]]:
-    """Return the objects in a list of the error."""
+    """Yield the objects in a list of the error."""
     if not isinstance(error, Mapping):
         return
     entries = error.get(key)

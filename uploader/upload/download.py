@@ -3,8 +3,8 @@
 What has arrived is kept when the response breaks off, and the next request asks for the rest alone
 (RFC 9110, section 14), if it is still the same file: by its strong ETag, or by its size alone if
 the server gives none. If a response does not fit the request or the responses before it, the file
-starts over. The bytes that arrive are counted, whatever the server
-says about lengths, and no more is taken than the step allows.
+starts over. The bytes that arrive are counted, whatever the server says about lengths, and no more
+is taken than the step allows.
 """
 
 from __future__ import annotations

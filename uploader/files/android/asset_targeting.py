@@ -111,7 +111,7 @@ def _whole_path(
     path: str, values: Mapping[Dimension, str], config: BundleConfig
 ) -> str | None:
     """Return the path in an APK for all devices, which has one folder of each kind that the bundle
-    has settings for.
+    has settings for; None if it has another one.
     """
     for dimension, default in config.default_suffixes.items():
         if dimension not in values:

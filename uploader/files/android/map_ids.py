@@ -64,7 +64,7 @@ def mapping_file(name: str, workspace: Workspace) -> Artifact:
 
 
 def _first_line_of_content(lines: Iterable[bytes]) -> bytes | None:
-    """Return the first line that is neither empty nor a comment."""
+    """Return the first line that is neither empty nor a comment, None if there is none."""
     for line in lines:
         if line.strip() and not line.lstrip().startswith(b"#"):
             return line

@@ -628,7 +628,7 @@ def _is_map(text: str) -> bool:
 
 def _misspelt_map(text: str) -> Mistake | None:
     """Return what is wrong with a text that begins like a map of languages, but is written in
-    another way.
+    another way; None for any other text.
     """
     accepted = f"{_ACCEPTED_TEXT}; {_IN_QUOTES}"
     if _is_list_of_maps(text):

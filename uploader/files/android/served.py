@@ -735,7 +735,7 @@ def _with_counts(report: ApkReport, counts: Mapping[State, int]) -> ApkReport:
 
 
 def _code_of(module: str, members: Members) -> Iterator[str]:
-    """Return the entries of a module that a code transparency file lists (bundletool,
+    """Yield the entries of a module that a code transparency file lists (bundletool,
     CodeTransparencyFactory).
     """
     for name in members:
