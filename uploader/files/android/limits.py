@@ -80,7 +80,9 @@ def check_size(
         problems.add(input_name, what)
 
 
-def load_file(name: str, workspace: Workspace, kind: str, input_name: str) -> Artifact:
+def read_artifact(
+    name: str, workspace: Workspace, kind: str, input_name: str
+) -> Artifact:
     """Return the file that an input names, digested. Raises InputError for that input, also when
     the file is larger than Play takes.
     """
@@ -97,7 +99,7 @@ def expansion_file(value: str, workspace: Workspace, input_name: str) -> Artifac
     """
     if value.startswith("references:"):
         return int(value.removeprefix("references:"))
-    artifact = load_file(value, workspace, "expansion", input_name)
+    artifact = read_artifact(value, workspace, "expansion", input_name)
     if artifact.size == 0:
         raise InputError(Problem(input_name, f"{artifact.name} is empty (0 bytes)."))
     return artifact

@@ -16,7 +16,7 @@ from itertools import islice
 
 from uploader.errors import InputError, Problem
 from uploader.files.android.archive import Archive, input_errors
-from uploader.files.android.limits import load_file
+from uploader.files.android.limits import read_artifact
 from uploader.files.artifacts import Artifact
 from uploader.files.workspace import Workspace
 
@@ -42,7 +42,7 @@ def mapping_file(name: str, workspace: Workspace) -> Artifact:
     """Return the mapping, recognised by its first class line (`a.b.C -> x.y:`). Raises InputError
     (`mapping-file`).
     """
-    artifact = load_file(name, workspace, "mapping", _INPUT)
+    artifact = read_artifact(name, workspace, "mapping", _INPUT)
     with artifact.reader() as file:
         lines = file.read(_HEADER).splitlines()
     first = _first_line_of_content(lines)

@@ -200,7 +200,7 @@ def plan_update(edit: ReleaseEdit, track: str) -> TrackChange:
     if source or job.codes or job.retained:
         asked = _new_release(job, options, before, source)
     else:
-        asked = _begin_change(edit, track, before, options)
+        asked = _change_on_track(edit, track, before, options)
     release = _with_kept_notes(asked, before)
     there = _already_there(edit, track, before, release, source)
     if there is not None:
@@ -416,7 +416,7 @@ def _new_release(
     return new(options, dict.fromkeys(version_codes), base)
 
 
-def _begin_change(
+def _change_on_track(
     edit: ReleaseEdit,
     track: str,
     before: Releases,
