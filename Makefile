@@ -3,6 +3,9 @@
 
 VENV = .venv/bin
 
+# The quick tests wait for a third of their time, so there is one process more than there are cores.
+WORKERS = $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+
 # If PYTHONDONTWRITEBYTECODE were set, each worker would compile all tests again.
 export PYTHONDONTWRITEBYTECODE =
 
@@ -15,7 +18,7 @@ demo: .venv/runtime  ## a real upload to the embedded emulator, with faults inje
 	$(VENV)/python examples/demo.py
 
 test: .venv/dev  ## what to run before each commit
-	$(VENV)/python -m pytest -n auto --dist worksteal -m "not slow"
+	$(VENV)/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow"
 
 slow-tests: .venv/dev build/runtime  ## the other tests: containers, other programs, kills, fuzzing
 	$(VENV)/python -m pytest -n auto --dist worksteal -rs -m slow
