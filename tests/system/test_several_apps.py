@@ -385,7 +385,8 @@ def test_after_a_failure_nothing_is_begun(job: Job) -> None:
     """Neither an edit in place of one that can't be used, nor an upload; edits that are deleted
     already stay deleted.
     """
-    job.emulator.add_fault("play.edits.validate", "status", status=503)
+    # At the third validation every app has an edit that is kept.
+    job.emulator.add_fault("play.edits.validate", "status", status=503, nth=3)
     assert job.run({**RELEASE, "max-retries": "0"}).code == 75
     job.emulator.add_fault("play.edits.get", "status", status=403)
     before = len(job.emulator.requests)
