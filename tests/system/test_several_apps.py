@@ -381,14 +381,12 @@ def test_a_temporary_failure_keeps_every_edit(job: Job) -> None:
     assert again.outputs["bytes-uploaded"] == "0"
 
 
-def test_after_a_failure_nothing_is_begun(job: Job) -> None:
-    """Neither an edit in place of one that can't be used, nor an upload; edits that are deleted
-    already stay deleted.
-    """
+def test_an_edit_that_can_t_be_looked_at_is_not_replaced(job: Job) -> None:
+    """Neither an edit nor an upload is begun, and the edits that are open are told."""
     # At the third validation every app has an edit that is kept.
     job.emulator.add_fault("play.edits.validate", "status", status=503, nth=3)
     assert job.run({**RELEASE, "max-retries": "0"}).code == 75
-    job.emulator.add_fault("play.edits.get", "status", status=403)
+    job.emulator.add_fault("play.edits.get", "status", status=403, times=len(APPS))
     before = len(job.emulator.requests)
     other = job.run({**RELEASE, "tracks": "alpha"})
     assert other.code in (3, 4), other.log
