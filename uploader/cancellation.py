@@ -100,7 +100,11 @@ def run_in_thread(
             waker.wake()
 
         cancellation.on_cancel(waker.wake)
-        thread = threading.Thread(target=carry_out, name=RUN_THREAD, daemon=True)
+        thread = threading.Thread(
+            target=carry_out,
+            name=RUN_THREAD,
+            daemon=True,
+        )
         thread.start()
         while not (future.done() or cancellation.cancelled):
             waker.wait(None)

@@ -68,7 +68,12 @@ class UploaderError(Exception):
         code: str = "",
     ) -> None:
         super().__init__(what)
-        vars(self).update(what=what, cause=cause, hint=hint, code=code or self.code)
+        vars(self).update(
+            what=what,
+            cause=cause,
+            hint=hint,
+            code=code or self.code,
+        )
 
     def __setattr__(self, name: str, value: object) -> None:
         # `__init__` sets attributes in `vars(self)`; Python sets `__traceback__` and the like of an
@@ -97,7 +102,11 @@ class UploaderError(Exception):
             hint = self.hint
         if also:
             hint = f"{hint} {also}".strip()
-        return self._copy_with(cause=cause, hint=hint, code=code or self.code)
+        return self._copy_with(
+            cause=cause,
+            hint=hint,
+            code=code or self.code,
+        )
 
     def with_what(self, what: str) -> Self:
         """Return the same error with another sentence about what happened."""
@@ -424,7 +433,11 @@ class Interrupted(UploaderError, title="Cancelled", code="interrupted"):
         if signal_number == 2:
             code = "interrupted"
             exit_code = 130
-        super().__init__(f"The job was cancelled ({name}).", hint=hint, code=code)
+        super().__init__(
+            f"The job was cancelled ({name}).",
+            hint=hint,
+            code=code,
+        )
         vars(self).update(
             signal_number=signal_number,
             signal_name=name,

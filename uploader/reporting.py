@@ -64,7 +64,12 @@ class UploadListener:
     def last_block_due(self) -> None:
         """The next block to leave is the last one: from now on the server may have all of it."""
 
-    def request_ended(self, began: float, size: int, waited: float) -> None:
+    def request_ended(
+        self,
+        began: float,
+        size: int,
+        waited: float,
+    ) -> None:
         """A request that carried `size` bytes of the file is over.
 
         `began` is when it began, in seconds of the monotonic clock; for the last `waited` seconds

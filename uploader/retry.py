@@ -287,7 +287,12 @@ class Retrier:
         if code in ADVICE:
             cause, hint = ADVICE[code]
         what = self._describe_limit(why + last_words(response))
-        return TemporaryError(what, cause=cause, hint=hint, code=code)
+        return TemporaryError(
+            what,
+            cause=cause,
+            hint=hint,
+            code=code,
+        )
 
     def _describe_limit(self, why: str) -> str:
         """Return which operation was given up, because of which limit, and its last error."""

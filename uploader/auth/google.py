@@ -171,7 +171,13 @@ class TokenRequest(GoogleAuthRequest):
         if self._root and is_google(url):
             url = re.sub("(?i)https://[^/?]+", self._root, url, count=1)
         fields = tuple(headers.items())
-        request = Request(method, url, fields, body, client_certificate=certificate)
+        request = Request(
+            method,
+            url,
+            fields,
+            body,
+            client_certificate=certificate,
+        )
         host = urlsplit(url).hostname or ""
         response = self._send(request, host, timeout)
         self._raise_for_error(response, host)
@@ -180,9 +186,18 @@ class TokenRequest(GoogleAuthRequest):
             raise Unavailable(host, answer)
         self._mask_response(response)
         self.responded = host
-        return SimpleNamespace(status=200, headers=response.headers, data=response.body)
+        return SimpleNamespace(
+            status=200,
+            headers=response.headers,
+            data=response.body,
+        )
 
-    def _send(self, request: Request, host: str, timeout: float | None) -> Response:
+    def _send(
+        self,
+        request: Request,
+        host: str,
+        timeout: float | None,
+    ) -> Response:
         """Return the response, whatever its status. Raises Unavailable when there is none."""
         connect = CONNECT_TIMEOUT
         whole = RESPONSE_TIMEOUT
@@ -379,7 +394,13 @@ def _credentials(
             source = _without(info, configuration.IMPERSONATION)
         url = info[configuration.IMPERSONATION]
         return impersonated_credentials.Credentials(
-            source_credentials=_credentials(source, scopes, None, supplier, access),
+            source_credentials=_credentials(
+                source,
+                scopes,
+                None,
+                supplier,
+                access,
+            ),
             target_principal=principal(url),
             target_scopes=scopes,
             delegates=info.get("delegates"),
@@ -496,7 +517,11 @@ def application_default(
     try:
         if inputs.platform.google_auth.get("NO_GCE_CHECK") != "true":
             ping = _MetadataServer.of(inputs).ping
-            response = request(ping, headers={"Metadata-Flavor": "Google"}, timeout=3.0)
+            response = request(
+                ping,
+                headers={"Metadata-Flavor": "Google"},
+                timeout=3.0,
+            )
             if response.headers.get("Metadata-Flavor") == "Google":
                 # Imported only here, because no other kind of login needs it.
                 from google.auth import compute_engine
@@ -717,7 +742,12 @@ class Login:
                 self._policy.cancellation.check()
             cause = "The token endpoint is down, or can't be reached from this machine."
             hint = "Run again later; behind a proxy check HTTPS_PROXY and NO_PROXY."
-            retrier.wait(str(failure), failure.response, cause=cause, hint=hint)
+            retrier.wait(
+                str(failure),
+                failure.response,
+                cause=cause,
+                hint=hint,
+            )
 
     def _with_facts(self, error: CredentialsError) -> CredentialsError:
         """Return the refusal of a login with what people have to compare or to enter."""

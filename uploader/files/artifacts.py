@@ -70,7 +70,11 @@ class Artifact:
     data: bytes | None = None
     access: Access = ANYWHERE
     digests: bytes = field(default=b"", repr=False)
-    holder: object = field(default=None, repr=False, compare=False)
+    holder: object = field(
+        default=None,
+        repr=False,
+        compare=False,
+    )
 
     @property
     def path(self) -> Path:
@@ -195,7 +199,12 @@ class _Matches:
         tidy = _tidy(pattern, root)
         if os.path.lexists(root / pattern):
             return cls(pattern, tidy, exact=True, names=[tidy])
-        return cls(pattern, tidy, exact=False, names=_expand_sorted(tidy, root))
+        return cls(
+            pattern,
+            tidy,
+            exact=False,
+            names=_expand_sorted(tidy, root),
+        )
 
 
 @dataclass(frozen=True)

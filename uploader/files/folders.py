@@ -16,7 +16,13 @@ class NotAFolder(OSError):
     """A name on the path is a link, or something else that is no folder. `strerror` says which."""
 
 
-def open_folder(start: str, path: str, *, make: bool, mode: int = _MODE) -> int:
+def open_folder(
+    start: str,
+    path: str,
+    *,
+    make: bool,
+    mode: int = _MODE,
+) -> int:
     """Return a descriptor of the folder at `path` below the folder `start`. No link below `start`
     is followed.
 

@@ -136,7 +136,11 @@ def _reason(causes: Sequence[BaseException], url: str, proxy: str) -> str:
     peer = describe_proxy(proxy) if proxy else host
     for kinds, words in _REASONS:
         if _first(causes, kinds):
-            return words.format(peer=peer, host=host, status=_status_of_tunnel(causes))
+            return words.format(
+                peer=peer,
+                host=host,
+                status=_status_of_tunnel(causes),
+            )
     return _INCOMPLETE
 
 

@@ -102,7 +102,12 @@ class TransportError(Exception):
     `sent_whole` is false when the server can't have the whole request.
     """
 
-    def __init__(self, why: str, sent_whole: bool, code: str = "") -> None:
+    def __init__(
+        self,
+        why: str,
+        sent_whole: bool,
+        code: str = "",
+    ) -> None:
         super().__init__(why)
         self.why = why
         self.sent_whole = sent_whole

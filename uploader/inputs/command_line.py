@@ -147,7 +147,9 @@ def _parser() -> argparse.ArgumentParser:
     mistakes are reported together.
     """
     parser = argparse.ArgumentParser(
-        add_help=False, allow_abbrev=False, exit_on_error=False
+        add_help=False,
+        allow_abbrev=False,
+        exit_on_error=False,
     )
     parser.add_argument(
         "--help",
@@ -157,11 +159,27 @@ def _parser() -> argparse.ArgumentParser:
         const="help",
         default="",
     )
-    parser.add_argument("--version", dest="show", action="store_const", const="version")
-    parser.add_argument("--env-file", nargs="?", const="", action="append", default=[])
+    parser.add_argument(
+        "--version",
+        dest="show",
+        action="store_const",
+        const="version",
+    )
+    parser.add_argument(
+        "--env-file",
+        nargs="?",
+        const="",
+        action="append",
+        default=[],
+    )
     for spec in SPECS:
         if spec.is_list:
-            parser.add_argument(spec.option, nargs="*", action="append", default=[])
+            parser.add_argument(
+                spec.option,
+                nargs="*",
+                action="append",
+                default=[],
+            )
         else:
             const = "true" if spec.is_switch else ""
             parser.add_argument(

@@ -336,7 +336,12 @@ def nearest(value: str, words: tuple[str, ...]) -> str:
     by_lower_case: dict[str, str] = {}
     for word in words:
         by_lower_case.setdefault(word.lower(), word)
-    similar = get_close_matches(value[:100].lower(), by_lower_case, n=1, cutoff=0.6)
+    similar = get_close_matches(
+        value[:100].lower(),
+        by_lower_case,
+        n=1,
+        cutoff=0.6,
+    )
     if not similar:
         return ""
     return f" Did you mean `{by_lower_case[similar[0]]}`?"

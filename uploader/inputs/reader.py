@@ -590,7 +590,12 @@ def _own_names(kind: Kind) -> set[str]:
     return names
 
 
-def _report_other_tool(name: Name, plain: str, alone: bool, problems: Problems) -> None:
+def _report_other_tool(
+    name: Name,
+    plain: str,
+    alone: bool,
+    problems: Problems,
+) -> None:
     """Add a problem for a variable of another tool if it is `alone`; else a warning, since it may
     be meant for another step.
     """

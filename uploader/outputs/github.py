@@ -116,7 +116,12 @@ class GitHubReporter(LogReporter):
             return f"::group::{_data(shown)}", "::endgroup::"
         return shown, ""
 
-    def _command(self, name: str, text: str = "", title: str = "") -> None:
+    def _command(
+        self,
+        name: str,
+        text: str = "",
+        title: str = "",
+    ) -> None:
         """Write one workflow command. No command may be in its text either: the runner prints it
         again once it has obeyed.
         """

@@ -184,7 +184,12 @@ class LogReporter:
         """Return the lines before and after a group: a title, and an empty line."""
         return self._paint(neutral(title), BOLD, self._out), ""
 
-    def _paint(self, text: str, style: str, stream: TextIO) -> str:
+    def _paint(
+        self,
+        text: str,
+        style: str,
+        stream: TextIO,
+    ) -> str:
         """Return the text in a style (ECMA-48, SGR) if the stream is a terminal or GitLab's log."""
         if not self.platform.color:
             return text

@@ -84,7 +84,12 @@ def render(report: Report, redactor: Redactor, limit: int = LIMIT) -> str:
 class _Page:
     """The parts of one page, in the order in which they are read."""
 
-    def __init__(self, report: Report, escaper: Escaper, limit: int) -> None:
+    def __init__(
+        self,
+        report: Report,
+        escaper: Escaper,
+        limit: int,
+    ) -> None:
         self._report = report
         self._escaper = escaper
         self._limit = limit
@@ -345,7 +350,15 @@ class _Page:
         if not more_rows:
             return table
         title = f"{len(more_rows)} more {what}"
-        more = details(title, self._table(header, more_rows, what, earlier=MAX_ROWS))
+        more = details(
+            title,
+            self._table(
+                header,
+                more_rows,
+                what,
+                earlier=MAX_ROWS,
+            ),
+        )
         return f"{table}\n\n{more}"
 
     def _table(

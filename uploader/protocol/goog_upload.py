@@ -120,7 +120,10 @@ def event(move: Move, response: Response | TransportError, media: Media) -> Even
 
 
 def _read_start(
-    response: Response, status: str, judged: Verdict, media: Media
+    response: Response,
+    status: str,
+    judged: Verdict,
+    media: Media,
 ) -> Event:
     """Return what the response to the start of a session means."""
     if status in ("final", "cancelled"):
@@ -160,7 +163,12 @@ def _granularity(response: Response) -> int:
     return DEFAULT_GRANULARITY
 
 
-def _read_success(move: Move, response: Response, status: str, media: Media) -> Event:
+def _read_success(
+    move: Move,
+    response: Response,
+    status: str,
+    media: Media,
+) -> Event:
     """Return what a response with a successful status means."""
     if status == "final":
         return completion_event(move, response, media)

@@ -169,7 +169,13 @@ def read(response: Response) -> GoogleError:
         return GoogleError(response.status, message, (error[:100],), body)
     title = _GOOGLE_TITLE.search(response.body[:_LONGEST_MESSAGE])
     if title:
-        return GoogleError(response.status, title[1].decode(), (), body, front_end=True)
+        return GoogleError(
+            response.status,
+            title[1].decode(),
+            (),
+            body,
+            front_end=True,
+        )
     message = _plain(response)
     is_silent = message == _status_message(response)
     is_page = _is_foreign_page(response)

@@ -107,7 +107,12 @@ def completion_event(move: Move, response: Response, media: Media) -> Event:
     """
     if not response.sent_whole:
         why = "the server called the upload finished before it was sent"
-        return OffsetUnknown(why, response, server_ok=True, may_have_acted=False)
+        return OffsetUnknown(
+            why,
+            response,
+            server_ok=True,
+            may_have_acted=False,
+        )
     if media.is_resource(response):
         return Completed(response)
     # The resource may have been lost on the way (a proxy, an early end): the offset query returns

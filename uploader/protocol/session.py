@@ -282,7 +282,12 @@ class Session:
     why: str = ""
     response: Response | None = None
 
-    def resume(self, uri: str, granularity: int, unconfirmed: str = "") -> Session:
+    def resume(
+        self,
+        uri: str,
+        granularity: int,
+        unconfirmed: str = "",
+    ) -> Session:
         """Return a session that an earlier run began: anything may have been sent, and the first
         move is to ask.
 
@@ -457,7 +462,12 @@ class Session:
             return replace(after, why=event.why)
         if self.restarts >= MAX_RESTARTS:
             return replace(after, state=State.LOST_TOO_OFTEN, why=event.why)
-        return replace(after, uri="", restarts=self.restarts + 1, why=event.why)
+        return replace(
+            after,
+            uri="",
+            restarts=self.restarts + 1,
+            why=event.why,
+        )
 
     def _with_doubt(self, after: Session) -> Session:
         """Return the session after it ended and nothing said what became of the upload."""

@@ -64,7 +64,12 @@ def prepare(inputs: CommonInputs, files: Artifacts, given: MethodInputs) -> Prep
     as_given = problems.collect(partial(read_params, given.params))
     metadata = batch.read_metadata(given.metadata, problems)
     if as_given is not None:
-        parameters = any_method_advice.as_meant(method.id, as_given, metadata, problems)
+        parameters = any_method_advice.as_meant(
+            method.id,
+            as_given,
+            metadata,
+            problems,
+        )
         values = catalogue.check_params(method, parameters, problems)
     name_field = _name_field(method, inputs.upload_protocol)
     media_type = catalogue.check_media_type(
@@ -146,7 +151,13 @@ def _upload(
     """Return the upload of one file. Without a `media_type` it gets one by its content and name."""
     if not media_type:
         media_type = media_types.choose(file, method.template.media_types)
-    values, metadata = _with_file_name(method, values, metadata, name_field, file)
+    values, metadata = _with_file_name(
+        method,
+        values,
+        metadata,
+        name_field,
+        file,
+    )
     endpoint = _endpoint(method, values, metadata)
     return Upload(endpoint, file, media_type, metadata or None)
 

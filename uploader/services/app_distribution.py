@@ -178,7 +178,12 @@ def prepare(
     flow: Flow = partial(_distribute, job)
     if inputs.common.dry_run:
         flow = batch.dry_run(*map(_as_plan, lines))
-    return replace(sending, lines=lines, flow=flow, warnings=tuple(problems.warnings))
+    return replace(
+        sending,
+        lines=lines,
+        flow=flow,
+        warnings=tuple(problems.warnings),
+    )
 
 
 def _as_plan(line: str) -> str:
@@ -346,7 +351,12 @@ def _distribute(job: Distribution, context: Context) -> Outcome:
     try:
         release = _release(result.resource, job.app)
     except ProtocolError as error:
-        failed = replace(result, id="", error=str(error), failure=error)
+        failed = replace(
+            result,
+            id="",
+            error=str(error),
+            failure=error,
+        )
         context.replace_result(failed)
         raise
     context.publish(release.outputs)

@@ -84,7 +84,13 @@ def prepare(
         without_upload = _prepare_without_upload(inputs, endpoint, resource)
         if without_upload:
             return without_upload
-    mail = _read_mail(inputs, files, workspace, endpoint.max_size or 0, problems)
+    mail = _read_mail(
+        inputs,
+        files,
+        workspace,
+        endpoint.max_size or 0,
+        problems,
+    )
     identity = MessageIdentity(now(), token())
     upload = Upload(endpoint, _artifact(mail, identity), _MEDIA, resource or None)
     protocol = inputs.common.upload_protocol
@@ -137,7 +143,13 @@ def _prepare_without_upload(
         return _prepare_target(inputs, endpoint, send, f"{action.plan} {_HELD}")
     if action.method == "drafts.send":
         # No note is needed: a draft that was sent is gone, and can't be sent again.
-        send = partial(batch.send_metadata, endpoint, resource, endpoint.id, False)
+        send = partial(
+            batch.send_metadata,
+            endpoint,
+            resource,
+            endpoint.id,
+            False,
+        )
         return _prepare_target(
             inputs, endpoint, send, f"Send the draft {inputs.draft_id}"
         )
@@ -262,7 +274,11 @@ def _check_raw(raw: object, problems: Problems, *, to_send: bool) -> None:
     text = "".join(str(raw).split()).rstrip("=")
     padding = "=" * (-len(text) % 4)
     try:
-        decoded = base64.b64decode(text + padding, altchars=b"-_", validate=True)
+        decoded = base64.b64decode(
+            text + padding,
+            altchars=b"-_",
+            validate=True,
+        )
         mail_message.check_message(decoded, to_send=to_send)
     except binascii.Error:
         problems.add("metadata", "`raw` is not base64url.", accepted)
@@ -329,7 +345,12 @@ def _note_key(upload: Upload, identity: MessageIdentity) -> str:
     return key
 
 
-def _flow(action: str, impersonated: bool, send: _Send, context: Context) -> Outcome:
+def _flow(
+    action: str,
+    impersonated: bool,
+    send: _Send,
+    context: Context,
+) -> Outcome:
     """Send the mail, and publish the ids in the response, which is a message or a draft with a
     message in it.
     """

@@ -242,7 +242,14 @@ def _given_message(
             "can't be combined with `message-file`, which is the whole message.",
         )
     path = inputs.message_file
-    raw = problems.collect(lambda: _content(workspace, "message-file", path, limit))
+    raw = problems.collect(
+        lambda: _content(
+            workspace,
+            "message-file",
+            path,
+            limit,
+        )
+    )
     message = b""
     recipients = 0
     if raw is not None:
@@ -260,14 +267,24 @@ def _given_message(
     return Mail(path, recipients, 0, lambda _: message)
 
 
-def _too_large(name: str, what: str, size: int, limit: int) -> Problem:
+def _too_large(
+    name: str,
+    what: str,
+    size: int,
+    limit: int,
+) -> Problem:
     return Problem(
         name,
         f"{what} {size:,} bytes in the message; Gmail accepts at most {limit:,} in all.",
     )
 
 
-def _content(workspace: Workspace, name: str, path: str, limit: int) -> bytes:
+def _content(
+    workspace: Workspace,
+    name: str,
+    path: str,
+    limit: int,
+) -> bytes:
     """Return what is in the file that the input `name` gives.
 
     A link may not lead out of its folder, unless that is allowed. Raises InputError, also for more

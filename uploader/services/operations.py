@@ -99,7 +99,12 @@ class _Awaited:
         """Return the result of the file; `seconds` is how long the run has waited for it."""
         failure = self.failure or self._failure(seconds)
         if failure is not None:
-            return replace(self.result, id="", error=str(failure), failure=failure)
+            return replace(
+                self.result,
+                id="",
+                error=str(failure),
+                failure=failure,
+            )
         return replace(
             self.result,
             id=self.upload.endpoint.identify(self.answer),

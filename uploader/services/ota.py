@@ -110,7 +110,12 @@ def _may_be_zip(file: Artifact) -> bool:
         return media_types.sniff(opened.read(4)) == "application/zip" and is_zip(opened)
 
 
-def _flow(deployment: str, title: str, upload: Upload, context: Context) -> Outcome:
+def _flow(
+    deployment: str,
+    title: str,
+    upload: Upload,
+    context: Context,
+) -> Outcome:
     """Upload the package. The refusal of an unknown deployment gets advice where to find its id,
     and one for lack of permission who can grant it.
     """
@@ -135,7 +140,12 @@ def _flow(deployment: str, title: str, upload: Upload, context: Context) -> Outc
         ) from refused
 
 
-def _upload(deployment: str, title: str, upload: Upload, context: Context) -> Outcome:
+def _upload(
+    deployment: str,
+    title: str,
+    upload: Upload,
+    context: Context,
+) -> Outcome:
     """Upload the package between two looks at the list of packages: the one that is new is the one
     that the upload made.
 
@@ -198,7 +208,13 @@ def _identify(
         # An earlier run had sent all of it, so the package was there at the first look already.
         before = {}
     try:
-        new = _new_packages(context, before, deployment, title, wait=doubt is not None)
+        new = _new_packages(
+            context,
+            before,
+            deployment,
+            title,
+            wait=doubt is not None,
+        )
     except Interrupted:
         raise
     except UploaderError as error:
@@ -271,7 +287,12 @@ def _report_failure(
         "sent again.",
         code="package-failed",
     )
-    failed = replace(result, id=name, error=str(failure), failure=failure)
+    failed = replace(
+        result,
+        id=name,
+        error=str(failure),
+        failure=failure,
+    )
     context.replace_result(failed)
     return failure
 

@@ -362,7 +362,11 @@ def _open_state_folder(
         inside = workspace.inside(workspace.lexical(str(folder.absolute())))
         if inside is not None:
             return open_folder(workspace.real, inside, make=True, mode=0o700)
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    folder.mkdir(
+        mode=0o700,
+        parents=True,
+        exist_ok=True,
+    )
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
     if owners:
         # If another user may own the folder, not even a link at the end of its path is followed.

@@ -78,7 +78,13 @@ class ApiClient:
         self._headers = Headers()
         self.policy = policy
 
-    def url(self, root: str, path: str, *, public: bool = False) -> str:
+    def url(
+        self,
+        root: str,
+        path: str,
+        *,
+        public: bool = False,
+    ) -> str:
         """Return the address of a path of an API, or of the same path under the given endpoint.
 
         For a `public` file, which everybody may fetch, the endpoint replaces the host only if it is
@@ -168,7 +174,12 @@ class ApiClient:
             ) from None
         return response
 
-    def _timeouts(self, final: bool, max_size: int, max_seconds: float) -> Timeouts:
+    def _timeouts(
+        self,
+        final: bool,
+        max_size: int,
+        max_seconds: float,
+    ) -> Timeouts:
         """Return the limits on a request and its response; see `exchange`."""
         stall = self._settings.stall_timeout
         answer = self._settings.finalize_timeout if final else stall
@@ -189,7 +200,12 @@ class ApiClient:
         if not request.closing:
             self.policy.cancellation.check()
 
-    def renew(self, retrier: Retrier, response: Response, what: str) -> None:
+    def renew(
+        self,
+        retrier: Retrier,
+        response: Response,
+        what: str,
+    ) -> None:
         """Take a fresh token after a 401, once until the server makes progress again. Raises
         `CredentialsError` for another 401 before that.
         """
@@ -260,7 +276,11 @@ def send_call(call: Call, client: ApiClient, reporter: Reporter) -> dict[str, An
     def attempt() -> Response | TransportError:
         # The response to a call with an effect is worth waiting for: a commit takes over a minute
         # at times.
-        response = client.exchange(request, final=not call.idempotent, path=call.path)
+        response = client.exchange(
+            request,
+            final=not call.idempotent,
+            path=call.path,
+        )
         return as_answer(response, call.promised, may_be_empty=call.may_be_empty)
 
     def in_doubt(response: Response | TransportError) -> OutcomeUnknown | None:
@@ -293,7 +313,11 @@ def _request(call: Call, client: ApiClient) -> Request:
     if call.json is None:
         return request
     headers = (("Content-Type", JSON_TYPE),)
-    return replace(request, headers=headers, prefix=json.dumps(call.json).encode())
+    return replace(
+        request,
+        headers=headers,
+        prefix=json.dumps(call.json).encode(),
+    )
 
 
 def _in_doubt_error(response: Response | TransportError, what: str) -> OutcomeUnknown:
@@ -416,6 +440,8 @@ def refusal(response: Response, what: str) -> UploaderError:
     if response.status in (403, 429) and error.daily_quota:
         texts = DAILY_QUOTA.texts
         return refused.with_advice(
-            cause=texts["cause"], hint=texts["hint"], code=DAILY_QUOTA.code
+            cause=texts["cause"],
+            hint=texts["hint"],
+            code=DAILY_QUOTA.code,
         )
     return refused

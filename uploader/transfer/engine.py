@@ -127,7 +127,14 @@ class Engine:
         if call.closing:
             # A call that cleans up after a signal waits for no other, and no other's failure stops
             # it.
-            return tasks.apart(partial(send_call, call, self._client, self._reporter))
+            return tasks.apart(
+                partial(
+                    send_call,
+                    call,
+                    self._client,
+                    self._reporter,
+                )
+            )
         with self._limit_on_changes(call.changes), self._in_flight:
             tasks.check()
             return send_call(call, self._client, self._reporter)
@@ -443,7 +450,12 @@ class Engine:
         elif not failure.session_kept:
             self._to_send_again.append(upload)
 
-    def _look_up(self, upload: Upload, search: Search, lost: FileResult) -> FileResult:
+    def _look_up(
+        self,
+        upload: Upload,
+        search: Search,
+        lost: FileResult,
+    ) -> FileResult:
         """Look for an upload whose response was lost, and return its result: without a failure if
         the service has it, else unchanged.
 
@@ -516,7 +528,13 @@ class _Poll:
 
     def wait(self, why: str) -> bool:
         self._waits += 1
-        return self._policy.poll(why, self._waits, self._end, self._report, self._first)
+        return self._policy.poll(
+            why,
+            self._waits,
+            self._end,
+            self._report,
+            self._first,
+        )
 
 
 def _passing_cause(upload: Upload, failure: BaseException | None) -> str:

@@ -20,7 +20,12 @@ class SessionInJournal(UploadListener):
     own. `is_kept` says whether the journal holds the session.
     """
 
-    def __init__(self, upload: FileUpload, journal: Journal, source: Source) -> None:
+    def __init__(
+        self,
+        upload: FileUpload,
+        journal: Journal,
+        source: Source,
+    ) -> None:
         self.inherited: SessionRecord | None = None
         self.is_kept = False
         self._upload = upload

@@ -53,7 +53,13 @@ class FileSender:
         finally:
             self.upload.end_request()
 
-    def _blocks(self, request: Request, span: Span, *, final: bool) -> Iterator[Block]:
+    def _blocks(
+        self,
+        request: Request,
+        span: Span,
+        *,
+        final: bool,
+    ) -> Iterator[Block]:
         # The transport asks for the first block once the connection is made: a request that never
         # had a connection is no attempt.
         self.upload.count_attempt()

@@ -20,7 +20,13 @@ from uploader.upload.sender import FileSender
 class SingleRequestUpload:
     """One upload in one request, `multipart` with its metadata; `run` is called once."""
 
-    def __init__(self, sender: FileSender, size: int, *, multipart: bool) -> None:
+    def __init__(
+        self,
+        sender: FileSender,
+        size: int,
+        *,
+        multipart: bool,
+    ) -> None:
         self._sender = sender
         self._endpoint = sender.upload.job.endpoint
         self._size = size

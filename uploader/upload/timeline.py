@@ -32,19 +32,46 @@ class Timeline(UploadListener):
         self._is_kept = False
         self.events: list[TimelineEvent] = []
 
-    def request_ended(self, began: float, size: int, waited: float) -> None:
+    def request_ended(
+        self,
+        began: float,
+        size: int,
+        waited: float,
+    ) -> None:
         """Record a request with the bytes that it carried, and how long its response took."""
         sending = self._monotonic() - began
         if waited >= _LONG_WAIT:
             sending -= waited
-        self.events.append(TimelineEvent(began, "sent", "", sending, bytes=size))
+        self.events.append(
+            TimelineEvent(
+                began,
+                "sent",
+                "",
+                sending,
+                bytes=size,
+            )
+        )
         if waited >= _LONG_WAIT:
-            self.events.append(TimelineEvent(began + sending, "answer", "", waited))
+            self.events.append(
+                TimelineEvent(
+                    began + sending,
+                    "answer",
+                    "",
+                    waited,
+                )
+            )
 
     def waiting(self, why: str, seconds: float) -> None:
         """Record a wait, unless the next attempt follows at once."""
         if seconds:
-            self.events.append(TimelineEvent(self._monotonic(), "wait", why, seconds))
+            self.events.append(
+                TimelineEvent(
+                    self._monotonic(),
+                    "wait",
+                    why,
+                    seconds,
+                )
+            )
 
     def session_resumed(self) -> None:
         """Record where the upload goes on, and whether an earlier run sent what is there."""

@@ -205,7 +205,12 @@ def _find_finished(
     try:
         digest = sha256(artifact)
     except IntegrityError as error:
-        return FileResult(artifact.name, artifact.size, error=str(error), failure=error)
+        return FileResult(
+            artifact.name,
+            artifact.size,
+            error=str(error),
+            failure=error,
+        )
     if digest != finished.sha256:
         reporter.info(
             f"{artifact.name}: the file's content is not what an earlier run sent."
@@ -218,7 +223,12 @@ def _find_finished(
     if not finished.own_run:
         how = f"an upload of it that {finished.origin} began is complete, but another run began it"
         doubt = in_doubt(artifact.name, how)
-        return FileResult(artifact.name, artifact.size, error=str(doubt), failure=doubt)
+        return FileResult(
+            artifact.name,
+            artifact.size,
+            error=str(doubt),
+            failure=doubt,
+        )
     reporter.info(
         f"{artifact.name}: an earlier attempt of this run has sent the file; nothing is sent."
     )

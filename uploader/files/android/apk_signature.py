@@ -483,7 +483,12 @@ def _encode_key(key: Any) -> bytes:
     return bytes(key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo))
 
 
-def _verify(key: Any, algorithm: int, signature: bytes, data: bytes) -> None:
+def _verify(
+    key: Any,
+    algorithm: int,
+    signature: bytes,
+    data: bytes,
+) -> None:
     """Raise InvalidSignature if the key did not sign the data, ValueError for a key of another
     kind.
     """

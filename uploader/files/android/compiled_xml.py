@@ -508,7 +508,14 @@ class _BinaryXml:
             special_place=_special_place(uri, name, resource_id),
         )
 
-    def _value(self, raw: int, size: int, zero: int, kind: int, content: int) -> str:
+    def _value(
+        self,
+        raw: int,
+        size: int,
+        zero: int,
+        kind: int,
+        content: int,
+    ) -> str:
         """Return the value of an attribute. Beside a text there is the same text again, which some
         of Android's readers prefer (aapt2, XmlFlattener.cpp); beside another value there is none.
         """
@@ -537,7 +544,13 @@ def _special_place(uri: str, name: str, resource_id: int) -> int | None:
     return {"class": 1, "style": 2}.get(name)
 
 
-def _key(namespace: str, name: str, resource_id: int = 0, *, named: bool = True) -> str:
+def _key(
+    namespace: str,
+    name: str,
+    resource_id: int = 0,
+    *,
+    named: bool = True,
+) -> str:
     """Return what distinguishes an attribute, or an element, from others. A name follows a resource
     id only if `named`.
     """

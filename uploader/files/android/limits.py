@@ -81,7 +81,10 @@ def check_size(
 
 
 def read_artifact(
-    name: str, workspace: Workspace, kind: str, input_name: str
+    name: str,
+    workspace: Workspace,
+    kind: str,
+    input_name: str,
 ) -> Artifact:
     """Return the file that an input names, digested. Raises InputError for that input, also when
     the file is larger than Play takes.

@@ -437,7 +437,17 @@ def binary_elements(data: bytes) -> Iterator[Element]:
                 depth += 1
                 if depth <= 2:
                     _, name, _, _, _ = _ELEMENT_HEADER.unpack_from(chunk, header)
-                    yield pool[name], dict(_binary_attributes(chunk, header, pool, ids))
+                    yield (
+                        pool[name],
+                        dict(
+                            _binary_attributes(
+                                chunk,
+                                header,
+                                pool,
+                                ids,
+                            )
+                        ),
+                    )
     except (struct.error, IndexError, UnicodeError):
         raise MalformedFile(
             "has a damaged AndroidManifest.xml: a length or an offset in it is impossible."

@@ -163,7 +163,12 @@ class LocalizedFolder:
         relative = path.relative_to(self.path).as_posix()
         return f"{self._name}/{printable(relative)}"
 
-    def wrong(self, path: Path, what: str, accepted: str = "") -> None:
+    def wrong(
+        self,
+        path: Path,
+        what: str,
+        accepted: str = "",
+    ) -> None:
         """Add a problem: Play would refuse this, or it can't be what was meant. `what` continues a
         sentence that begins with the entry's name.
         """
@@ -218,7 +223,12 @@ class LocalizedFolder:
         self.wrong(path, what, ACCEPTED_LANGUAGE)
         return ""
 
-    def text(self, path: Path, max_length: int | None, accepted: str = "") -> str:
+    def text(
+        self,
+        path: Path,
+        max_length: int | None,
+        accepted: str = "",
+    ) -> str:
         """Return the text without a byte order mark, with LF line ends, trimmed; "" when there is
         none or it is wrong. `accepted` says what a text that Play would not take may be instead.
         """

@@ -102,7 +102,12 @@ def check_certificate(
             "the certificate that the file is signed with, or a build that is signed with the "
             "expected key"
         )
-        problems.add("expected-certificate", what, accepted, code="wrong-signing-key")
+        problems.add(
+            "expected-certificate",
+            what,
+            accepted,
+            code="wrong-signing-key",
+        )
 
 
 def facts(manifest: Manifest) -> Iterator[str]:

@@ -221,7 +221,12 @@ class BinaryTable:
         self.packages.append(Package(package_id, _package_name(name)))
         return package_id, start + header, types_at, names_at
 
-    def _read_spec(self, start: int, end: int, counts: dict[int, int]) -> None:
+    def _read_spec(
+        self,
+        start: int,
+        end: int,
+        counts: dict[int, int],
+    ) -> None:
         """Read how many resources a type has. The rest of the chunk is skipped: it only says after
         which changes of a device Android has to look for a resource again.
         """
@@ -334,7 +339,12 @@ class BinaryTable:
             name, flags, data = _COMPACT_ENTRY.unpack_from(self._data, offset)
             value, text = self._value(flags >> 8, data)
             stop = offset + _COMPACT_ENTRY.size
-            return self._check_entry(_Entry(name, value, text), flags & 0xFF, stop, end)
+            return self._check_entry(
+                _Entry(name, value, text),
+                flags & 0xFF,
+                stop,
+                end,
+            )
         if flags & _COMPLEX:
             if size != _ENTRY.size + _MAP.size:
                 raise ValueError(size)
@@ -348,7 +358,13 @@ class BinaryTable:
         stop = offset + size + value_size
         return self._check_entry(_Entry(name, value, text), flags, stop, end)
 
-    def _complex_entry(self, offset: int, end: int, name: int, flags: int) -> _Entry:
+    def _complex_entry(
+        self,
+        offset: int,
+        end: int,
+        name: int,
+        flags: int,
+    ) -> _Entry:
         """Read a style, an array, plurals or an attribute."""
         parent, count = _MAP.unpack_from(self._data, offset + _ENTRY.size)
         first = offset + _ENTRY.size + _MAP.size
@@ -371,7 +387,13 @@ class BinaryTable:
             value = encode_items(parent, items)
         return self._check_entry(_Entry(name, value, None), flags, stop, end)
 
-    def _check_entry(self, entry: _Entry, flags: int, stop: int, end: int) -> _Entry:
+    def _check_entry(
+        self,
+        entry: _Entry,
+        flags: int,
+        stop: int,
+        end: int,
+    ) -> _Entry:
         """Return an entry that ends within its chunk and has no unknown flags."""
         if stop > end:
             raise ValueError(stop)

@@ -509,7 +509,13 @@ class _Comparison:
                 elif self._find_missing(file, entry):
                     lacking.count += 1
             if not device_set.contents.unread_tables:
-                self._find_missing_values(file, device_set, module, identity, lacking)
+                self._find_missing_values(
+                    file,
+                    device_set,
+                    module,
+                    identity,
+                    lacking,
+                )
         return lacking
 
     def _find_missing(self, file: str, entry: str) -> bool:
@@ -573,7 +579,12 @@ class _Comparison:
             self._transparency_problem = self._unlike(transparency)
         if self._transparency_problem:
             self._find(
-                Finding(self._name, IN_BUNDLE, "changed", self._transparency_problem)
+                Finding(
+                    self._name,
+                    IN_BUNDLE,
+                    "changed",
+                    self._transparency_problem,
+                )
             )
 
     def _unlike(self, transparency: Transparency) -> str:

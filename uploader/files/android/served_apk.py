@@ -143,7 +143,12 @@ class DeviceSet:
             return config.standalone_dimensions
         return config.split_dimensions
 
-    def given(self, module: str, identity: Identity, config: BundleConfig) -> Given:
+    def given(
+        self,
+        module: str,
+        identity: Identity,
+        config: BundleConfig,
+    ) -> Given:
         """Return which devices the APKs of a module are for. `identity` is the main one."""
         suffixes = set()
         for name, suffix in self.configurations:
@@ -344,7 +349,13 @@ class ApkChecker:
             return "changed", "its content differs from the bundle's"
         return "changed", "the XML file says something else than the bundle's"
 
-    def _document(self, members: Members, name: str, *, is_binary: bool) -> bytes:
+    def _document(
+        self,
+        members: Members,
+        name: str,
+        *,
+        is_binary: bool,
+    ) -> bytes:
         """Return a digest of what compiled XML says. Raises NotCompiledXml and NotComparable."""
         documents = self._bundle.tables.documents
         return documents.digest(

@@ -148,7 +148,12 @@ class _Differences:
         if line not in lines and len(lines) < _MAX_LINES:
             lines.append(line)
 
-    def add_element(self, kind: _DifferenceKind, element: Element, what: str) -> None:
+    def add_element(
+        self,
+        kind: _DifferenceKind,
+        element: Element,
+        what: str,
+    ) -> None:
         named = _name_suffix(element)
         self.add(kind, f"<{element.name}> {what}{named}")
 
@@ -562,7 +567,12 @@ def _compare_with_candidates(
     """
     of_first: _Differences | None = None
     for candidate in candidates:
-        of_candidate = _compare_components(served, candidate, role, instant=instant)
+        of_candidate = _compare_components(
+            served,
+            candidate,
+            role,
+            instant=instant,
+        )
         if not of_candidate.has_changes:
             differences.add_all(of_candidate)
             return

@@ -240,7 +240,12 @@ class _TableComparison:
             return False
         return self._config.may_collapse(built_type, built_name)
 
-    def _is_same(self, value: TableValue, table: BuiltTable, place: int) -> bool:
+    def _is_same(
+        self,
+        value: TableValue,
+        table: BuiltTable,
+        place: int,
+    ) -> bool:
         """Return whether a value equals the one at a place of the bundle's table. If both are
         files, note their paths: the contents are compared later.
         """

@@ -180,7 +180,13 @@ class Edit:
         """Replace the track's releases as a whole."""
         body = {"track": name, "releases": [release.to_json() for release in new]}
         what = f"the update of track {name}"
-        self._change("PUT", _path("tracks", name), what, body, promised=("track",))
+        self._change(
+            "PUT",
+            _path("tracks", name),
+            what,
+            body,
+            promised=("track",),
+        )
 
     def create_track(self, name: str, form_factor: str) -> None:
         """Create a closed track. Raises ApiError, also for a track that is there already."""
@@ -212,7 +218,13 @@ class Edit:
         promised: tuple[str, ...] = ()
         if groups:
             promised = ("googleGroups",)
-        self._change("PUT", _path("testers", track), what, body, promised=promised)
+        self._change(
+            "PUT",
+            _path("testers", track),
+            what,
+            body,
+            promised=promised,
+        )
 
     def create_listing(self, language: str, texts: Mapping[str, str]) -> None:
         """Write the store texts of a language that has none yet. A language that has some would
@@ -220,7 +232,13 @@ class Edit:
         """
         body = {"language": language, **texts}
         what = f"the new {language} listing"
-        self._change("PUT", _path("listings", language), what, body, promised=_NAMED)
+        self._change(
+            "PUT",
+            _path("listings", language),
+            what,
+            body,
+            promised=_NAMED,
+        )
 
     def change_listing(self, language: str, texts: Mapping[str, str]) -> None:
         """Change these store texts of a language, and leave its others as they are."""
@@ -252,20 +270,43 @@ class Edit:
         """Return the request that lists images, for the search after an upload."""
         path = self._root + _path("listings", language, kind)
         what = f"the list of {language} {kind}"
-        return Call("GET", ROOT, path, what=what, retry_on=conflict, ask_twice=True)
+        return Call(
+            "GET",
+            ROOT,
+            path,
+            what=what,
+            retry_on=conflict,
+            ask_twice=True,
+        )
 
-    def delete_image(self, language: str, kind: str, image: str) -> None:
+    def delete_image(
+        self,
+        language: str,
+        kind: str,
+        image: str,
+    ) -> None:
         """Remove one image by its id."""
         path = _path("listings", language, kind, image)
         what = f"the deletion of an image of {language} {kind}"
         self._change("DELETE", path, what, may_be_empty=True)
 
-    def refer_expansion(self, code: int, kind: SupplementaryKind, other: int) -> None:
+    def refer_expansion(
+        self,
+        code: int,
+        kind: SupplementaryKind,
+        other: int,
+    ) -> None:
         """Let an APK use the expansion file of another version."""
         path = f"/apks/{code}/expansionFiles/{kind}"
         what = f"the {kind} expansion file of {other} for version {code}"
         body = {"referencesVersion": other}
-        self._change("PATCH", path, what, body, promised=("referencesVersion",))
+        self._change(
+            "PATCH",
+            path,
+            what,
+            body,
+            promised=("referencesVersion",),
+        )
 
     def begin_artifact(self, file: Artifact, kind: str) -> None:
         """Start the upload session of an artifact, for `upload_artifact` to send the bytes in. The
@@ -309,7 +350,13 @@ class Edit:
         )
         return self.context.upload(upload)
 
-    def image(self, language: str, kind: str, file: Artifact, search: Search) -> Upload:
+    def image(
+        self,
+        language: str,
+        kind: str,
+        file: Artifact,
+        search: Search,
+    ) -> Upload:
         """Return the upload of an image, which is added after those that are there. `search` finds
         out whether it arrived.
         """

@@ -411,7 +411,9 @@ class ReleaseEdit:
     missing: set[str] = field(default_factory=set)
     # guards the record: parts of a release write to it at the same time
     _lock: threading.RLock = field(
-        default_factory=threading.RLock, repr=False, compare=False
+        default_factory=threading.RLock,
+        repr=False,
+        compare=False,
     )
 
     @property
@@ -499,7 +501,12 @@ class ReleaseEdit:
             if self._note_change(purpose):
                 self.remember()
 
-    def begin_track_change(self, track: str, before: Releases, after: Releases) -> None:
+    def begin_track_change(
+        self,
+        track: str,
+        before: Releases,
+        after: Releases,
+    ) -> None:
         """Write to the journal what a track held and is to hold, before the track is written."""
         with self._lock:
             self._note_change(self.job.track_purpose(track))

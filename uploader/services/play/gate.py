@@ -192,13 +192,25 @@ def measure(context: Context, package: str, gate: Gate) -> dict[Metric, Answer]:
     """
     metrics = list(dict.fromkeys(limit.metric for limit in gate.limits))
     reads: list[Callable[[], Answer]] = [
-        partial(_ask, context, package, metric, gate.days) for metric in metrics
+        partial(
+            _ask,
+            context,
+            package,
+            metric,
+            gate.days,
+        )
+        for metric in metrics
     ]
     answers = context.together(reads)
     return dict(zip(metrics, answers, strict=True))
 
 
-def _ask(context: Context, package: str, metric: Metric, days: int) -> Answer:
+def _ask(
+    context: Context,
+    package: str,
+    metric: Metric,
+    days: int,
+) -> Answer:
     """Return the newest days of one metric, or why they are not known."""
     try:
         return _fetch_metric(context, package, metric, days)
@@ -229,7 +241,10 @@ def _lasting_refusal(refusal: ApiError) -> Refused | None:
 
 
 def _fetch_metric(
-    context: Context, package: str, metric: Metric, days: int
+    context: Context,
+    package: str,
+    metric: Metric,
+    days: int,
 ) -> Measured:
     """Return the newest days of one metric, for all versions.
 
@@ -412,7 +427,16 @@ def judge(
     judgements = []
     for limit in gate.limits:
         measured = found[limit.metric]
-        judgements.append(_judge(gate, limit, now, measured, versions, completed))
+        judgements.append(
+            _judge(
+                gate,
+                limit,
+                now,
+                measured,
+                versions,
+                completed,
+            )
+        )
     return _combine(gate.limits, judgements)
 
 
@@ -564,7 +588,12 @@ def _hold_as_unknown(metric: Metric, why: str) -> Judgement:
     return _hold(reason, brief)
 
 
-def _hold_by_age(gate: Gate, metric: Metric, now: float, end: date) -> Judgement | None:
+def _hold_by_age(
+    gate: Gate,
+    metric: Metric,
+    now: float,
+    end: date,
+) -> Judgement | None:
     """Hold the rollout if the newest data, which end before the day `end`, are too old or of the
     future; return None if they count.
     """
@@ -672,7 +701,12 @@ def _ruling(judged: tuple[Judged, ...], min_users: int) -> Judgement:
     if newest:
         return Judgement("pass", (), judged)
     unjudged, brief = _why_not_judged(judged, min_users)
-    return Judgement("hold", judged=judged, briefs=(brief,), unjudged=unjudged)
+    return Judgement(
+        "hold",
+        judged=judged,
+        briefs=(brief,),
+        unjudged=unjudged,
+    )
 
 
 def _lower_bound(judged: Judged) -> float:

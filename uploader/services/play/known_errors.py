@@ -120,8 +120,17 @@ def explain(error: ApiError) -> ApiError | CredentialsError:
     if known is OTHER and not error.message and BY_HAND not in error.hint:
         hint = f"{error.hint} {BY_HAND}".strip()
     if known.permission:
-        return CredentialsError(what, cause=cause, hint=hint, code=known.code)
-    return error.with_what(what).with_advice(cause=cause, hint=hint, code=known.code)
+        return CredentialsError(
+            what,
+            cause=cause,
+            hint=hint,
+            code=known.code,
+        )
+    return error.with_what(what).with_advice(
+        cause=cause,
+        hint=hint,
+        code=known.code,
+    )
 
 
 def explain_comparison(error: ApiError) -> ApiError | CredentialsError:

@@ -167,7 +167,14 @@ def _read_places(
 ) -> dict[Name, Images]:
     """Return the images of each place, as Google Play lists them."""
     reads = [
-        partial(_read_images, edit, listing, new_languages, name) for name in names
+        partial(
+            _read_images,
+            edit,
+            listing,
+            new_languages,
+            name,
+        )
+        for name in names
     ]
     images = edit.context.together(reads)
     return dict(zip(names, images, strict=True))
@@ -468,7 +475,12 @@ def _digests(images: Images) -> Counter[str]:
     return Counter(image.sha256 for image in images)
 
 
-def _place(edit: ReleaseEdit, name: Name, images: Artifacts, live: Images) -> Place:
+def _place(
+    edit: ReleaseEdit,
+    name: Name,
+    images: Artifacts,
+    live: Images,
+) -> Place:
     """Compare one place: `images` are those of the directory, `live` those on Google Play."""
     digests = [edit.context.sha256(image) for image in images]
     spots = _spots(edit, name, live, digests)
@@ -537,7 +549,14 @@ def _image_change(
         going = list(live)
     staying = len(live) - replaced - len(moved)
     addresses = tuple(image.url for image in going)
-    return ImageChange(*name, tuple(added), tuple(moved), replaced, staying, addresses)
+    return ImageChange(
+        *name,
+        tuple(added),
+        tuple(moved),
+        replaced,
+        staying,
+        addresses,
+    )
 
 
 def _images_to_delete(
@@ -807,7 +826,13 @@ class Pull:
         for (language, kind), images in zip(places, lists, strict=True):
             self._add_images(language, kind, images)
 
-    def _add_text(self, language: str, name: str, path: str, text: str) -> None:
+    def _add_text(
+        self,
+        language: str,
+        name: str,
+        path: str,
+        text: str,
+    ) -> None:
         """Add a text file to write, unless it would be blank; `name` is the input that names its
         folder.
         """
@@ -815,7 +840,12 @@ class Pull:
             destination = Destination(self.workspace, name, path)
             self.texts.append((language, destination, text))
 
-    def _add_images(self, language: str, kind: str, images: Images) -> None:
+    def _add_images(
+        self,
+        language: str,
+        kind: str,
+        images: Images,
+    ) -> None:
         """Add the downloads of the images of one type, in their order."""
         folder = f"{self.listing}/{language}/images"
         if kind in SINGLE:
@@ -886,7 +916,11 @@ class Pull:
         unchanged = count - len(damaged) - written
         files = plural(written, "file")
         headline = f"{self.package}: {files} written, {unchanged} unchanged."
-        return Outcome(headline, sections=(self._table(),), trouble=_trouble(damaged))
+        return Outcome(
+            headline,
+            sections=(self._table(),),
+            trouble=_trouble(damaged),
+        )
 
     def _warn_of_others(self, expected: Collection[str], context: Context) -> None:
         """Warn of files in the folder of the listing that Google Play does not have: a push would

@@ -368,7 +368,14 @@ def _releases(track: TrackChange, job: ReleaseJob) -> Iterator[ReleaseChange]:
             continue
         left.remove(before)
         if fields or not before.has_same_reach(release):
-            yield ReleaseChange("~", before, shown, fields, after, track.before)
+            yield ReleaseChange(
+                "~",
+                before,
+                shown,
+                fields,
+                after,
+                track.before,
+            )
         else:
             yield ReleaseChange("=", before, shown, on_track=after)
     for release in left:
@@ -400,7 +407,14 @@ def _fields(before: Release, after: Release) -> Iterator[TextChange]:
     new_notes = dict(after.notes)
     for language in {**new_notes, **notes}:
         text = notes.get(language, "")
-        changes.append(TextChange(language, "notes", text, new_notes.get(language, "")))
+        changes.append(
+            TextChange(
+                language,
+                "notes",
+                text,
+                new_notes.get(language, ""),
+            )
+        )
     for change in changes:
         if change.before != change.after:
             yield change

@@ -411,7 +411,12 @@ def _notes(
     if text and text != LAST_RELEASE:
         input_name = "whats-new"
         notes = {
-            None: inline_notes(text, problems, workspace.root, max_length=max_length)
+            None: inline_notes(
+                text,
+                problems,
+                workspace.root,
+                max_length=max_length,
+            )
         }
     elif directory in ("", LAST_RELEASE):
         return {}, {}
@@ -662,7 +667,11 @@ def _check_status(inputs: ReleaseInputs, files: Artifacts, problems: Problems) -
 
 
 def _check_no_fraction(
-    inputs: ReleaseInputs, files: Artifacts, *, new: bool, problems: Problems
+    inputs: ReleaseInputs,
+    files: Artifacts,
+    *,
+    new: bool,
+    problems: Problems,
 ) -> None:
     """Add a problem for a status that a new release can't have without a user fraction."""
     if new and inputs.status == "inProgress":

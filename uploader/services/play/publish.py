@@ -143,7 +143,10 @@ def _waits_for_review(edit: ReleaseEdit, changes: Changes) -> bool:
 
 
 def _with_what_to_do(
-    outcome: Outcome, job: ReleaseJob, changes: Changes, left: str
+    outcome: Outcome,
+    job: ReleaseJob,
+    changes: Changes,
+    left: str,
 ) -> Outcome:
     """Return the outcome with what is left to a person: to send the changes, or publish a draft."""
     if left and outcome.heading:

@@ -95,7 +95,12 @@ def check_form_factors(
         if artifact.manifest is None:
             continue
         for track in tracks:
-            _check_track_of_build(artifact.name, artifact.manifest, track, problems)
+            _check_track_of_build(
+                artifact.name,
+                artifact.manifest,
+                track,
+                problems,
+            )
 
 
 def _check_track_of_build(

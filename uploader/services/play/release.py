@@ -109,7 +109,14 @@ def _check_part_was_committed(
     committed: its versions are not listed, or it asks for something that no list has.
     """
     missing = [
-        track for track in job.tracks if not _is_listed(context, job, track, versions)
+        track
+        for track in job.tracks
+        if not _is_listed(
+            context,
+            job,
+            track,
+            versions,
+        )
     ]
     if missing:
         where = f"on {', '.join(missing)}"

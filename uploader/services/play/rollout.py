@@ -240,7 +240,11 @@ def _check(inputs: RolloutInputs, files: Artifacts, problems: Problems) -> str:
     if files:
         problems.add("files", "a rollout sends no files.", "no files")
     package = batch.one_app(inputs.package_name, problems)
-    batch.require(problems, package_name=package, rollout_steps=inputs.rollout_steps)
+    batch.require(
+        problems,
+        package_name=package,
+        rollout_steps=inputs.rollout_steps,
+    )
     if inputs.existing_edit_id:
         problems.add(
             "existing-edit-id",
@@ -386,7 +390,12 @@ def _decide_by_review(release: Release, state: str | None) -> Decision | None:
         return None
     if state == review.REJECTED:
         why = f"the review rejected {_version(release)}"
-        return Decision("held", why, trouble="rejected", brief="the review rejected it")
+        return Decision(
+            "held",
+            why,
+            trouble="rejected",
+            brief="the review rejected it",
+        )
     words = "of unknown state"
     if state is not None:
         words = review.words(state)
@@ -734,7 +743,11 @@ class Rollout:
         left = commit_edit(edit)
         self._halting = ""
         if left:
-            return replace(decision, why=f"{decision.why}; {left}", by_hand=True)
+            return replace(
+                decision,
+                why=f"{decision.why}; {left}",
+                by_hand=True,
+            )
         return decision
 
     def _note(self) -> str:
@@ -746,7 +759,12 @@ class Rollout:
             note.append(self._halting)
         return json.dumps(note)
 
-    def _tell(self, edit: ReleaseEdit, decision: Decision, changes: Changes) -> None:
+    def _tell(
+        self,
+        edit: ReleaseEdit,
+        decision: Decision,
+        changes: Changes,
+    ) -> None:
         """Log and publish the result of a run that changes nothing."""
         if self._job.dry_run:
             self._context.show(f"Changes: {self._job.package}", lines(changes))
@@ -918,7 +936,11 @@ def _trouble(job: RolloutJob, decision: Decision) -> ReleaseTrouble | None:
     rollout = f"The rollout of {package} on {track}"
     if decision.trouble == "rejected":
         what = f"{rollout}: {decision.why}."
-        return ReleaseTrouble(what, hint=review.WHY_REJECTED, code="review-rejected")
+        return ReleaseTrouble(
+            what,
+            hint=review.WHY_REJECTED,
+            code="review-rejected",
+        )
     if decision.trouble == "halted":
         return _halt(rollout, decision, job)
     return None

@@ -118,7 +118,13 @@ def compare_served(
 
     def compare_once() -> Verdict:
         """Compare all that is listed. Raises ApiError (404) for an APK that is gone."""
-        keys = await_generated_apks(package, code, seconds, context, check_uploaded)
+        keys = await_generated_apks(
+            package,
+            code,
+            seconds,
+            context,
+            check_uploaded,
+        )
         _log_listed(keys, bundle, code, context)
         with turn, open_spool(workspace, what, limit) as spool:
             comparison = _Comparison(
@@ -289,7 +295,14 @@ class _Comparison:
         listed = {file.name: file.apk.listed for file in files}
         bundle = Watched(self._bundle, check)
         try:
-            verdict = compare(bundle, watched, universal, self._tables, whole, listed)
+            verdict = compare(
+                bundle,
+                watched,
+                universal,
+                self._tables,
+                whole,
+                listed,
+            )
         except InputError as error:
             # The bundle was read before; so it is an APK that can't be compared.
             what = " ".join(problem.what for problem in error.problems)

@@ -69,7 +69,12 @@ class App:
     raises the reason instead.
     """
 
-    def __init__(self, package: str, run: SeveralApps, whole: Context) -> None:
+    def __init__(
+        self,
+        package: str,
+        run: SeveralApps,
+        whole: Context,
+    ) -> None:
         self.package = package
         self.outputs: dict[str, str] = {}
         self.outcome: Outcome | None = None
@@ -325,7 +330,15 @@ class SeveralApps:
 
         With `stop` the first failure stops the others at their next request.
         """
-        tasks = [partial(self._do, app, task, stop=stop) for app, task in work.items()]
+        tasks = [
+            partial(
+                self._do,
+                app,
+                task,
+                stop=stop,
+            )
+            for app, task in work.items()
+        ]
         self._context.together(tasks)
         paths = []
         for app in self.apps:
@@ -342,7 +355,13 @@ class SeveralApps:
             self._do(app, task, stop=False)
         self.publish()
 
-    def _do(self, app: App, task: Callable[[], None], *, stop: bool) -> None:
+    def _do(
+        self,
+        app: App,
+        task: Callable[[], None],
+        *,
+        stop: bool,
+    ) -> None:
         """Do the work of one app, and note its failure."""
         try:
             task()

@@ -543,7 +543,12 @@ def _upload_artifact(edit: ReleaseEdit, artifact: Artifact) -> FileResult | None
             # by another job in a shared edit.
             existing = list_artifacts(edit).get(code)
             if existing is not None:
-                return _same(edit, artifact, existing, by_earlier_run=by_earlier_run)
+                return _same(
+                    edit,
+                    artifact,
+                    existing,
+                    by_earlier_run=by_earlier_run,
+                )
             if isinstance(error, ApiError):
                 raise
             waits.wait(

@@ -307,7 +307,13 @@ def _read_lists(
 ) -> dict[str, tuple[review.Listed, ...]]:
     """Return the releases of each of these tracks with the states of their reviews."""
     reads = [
-        partial(review.list_releases, context, job.package, track) for track in names
+        partial(
+            review.list_releases,
+            context,
+            job.package,
+            track,
+        )
+        for track in names
     ]
     lists = context.together(reads)
     return dict(zip(names, lists, strict=True))

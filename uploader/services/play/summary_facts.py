@@ -66,7 +66,13 @@ def facts_of(changes: Changes) -> ReleaseFacts:
         replaced = tuple(image.live)
         counts = (image.removed, image.kept, len(image.sent_again))
         images.append(
-            ChangedImages(image.language, image.type, image.added, replaced, *counts)
+            ChangedImages(
+                image.language,
+                image.type,
+                image.added,
+                replaced,
+                *counts,
+            )
         )
     files: set[str] = set()
     if job.listing:
@@ -167,7 +173,12 @@ def _changed_notes(tracks: Sequence[TrackChange]) -> Iterator[ChangedText]:
             old = find_same_versions(change.before, release) or Release()
             before = dict(old.notes)
             for language, text in release.notes:
-                changed = ChangedText(language, "notes", before.get(language, ""), text)
+                changed = ChangedText(
+                    language,
+                    "notes",
+                    before.get(language, ""),
+                    text,
+                )
                 if text != changed.before and changed not in seen:
                     seen.add(changed)
                     yield changed

@@ -256,7 +256,12 @@ class _Matching:
         try:
             temp = Path(tempfile.mkdtemp(prefix="uploader-symbols-", dir=folder))
             atexit.register(shutil.rmtree, temp, ignore_errors=True)
-            symbols = native.debug_symbols(name, self._workspace, temp, self._problems)
+            symbols = native.debug_symbols(
+                name,
+                self._workspace,
+                temp,
+                self._problems,
+            )
         except OSError as error:
             raise not_made(folder, error) from None
         # The folder is not empty if the system has no files without names: then it has the packed

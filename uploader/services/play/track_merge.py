@@ -838,7 +838,15 @@ def _find_as_written(edit: ReleaseEdit, track: str) -> TrackChange | None:
         gone_on = GoneOn(
             _has_moved(release, written), tuple(_differences(release, written))
         )
-    return TrackChange(track, now, now, release, now, gone_on=gone_on, replaced=before)
+    return TrackChange(
+        track,
+        now,
+        now,
+        release,
+        now,
+        gone_on=gone_on,
+        replaced=before,
+    )
 
 
 def whats_become(before: Releases, wrote: Releases, found: Releases) -> Release | None:
@@ -965,7 +973,10 @@ def _places_of(edit: ReleaseEdit, version_code: str) -> list[tuple[str, Release]
 
 
 def _check_draft(
-    job: ReleaseJob, track: str, before: Releases, release: Release
+    job: ReleaseJob,
+    track: str,
+    before: Releases,
+    release: Release,
 ) -> None:
     """Raise ReleaseRefused if a draft that waits on the track would be published, unless the job
     asks for that by its files, by a promotion, or by the input `status`.
@@ -986,7 +997,10 @@ def _check_draft(
 
 
 def _check_users(
-    job: ReleaseJob, track: str, before: Releases, release: Release
+    job: ReleaseJob,
+    track: str,
+    before: Releases,
+    release: Release,
 ) -> None:
     """Raise ReleaseRefused for a release that would take another one from its users, or would
     resume a halted one unasked.

@@ -203,7 +203,15 @@ def _fetch(
     check = partial(_check, package, int(code), apk.certificate)
     url = f"{apk.path}?alt=media"
     limit = MAX_BYTES["apk"]
-    step = Download(ROOT, url, destination, limit, what, check, retry_on=conflict)
+    step = Download(
+        ROOT,
+        url,
+        destination,
+        limit,
+        what,
+        check,
+        retry_on=conflict,
+    )
     file = context.download(step)
     signer = fingerprint(apk.certificate)
     size = format_size(file.size)
@@ -277,7 +285,12 @@ def _list_apks(context: Context, package: str, code: str) -> list[UniversalApk]:
     return apks
 
 
-def _check(package: str, code: int, certificate: str, file: BinaryIO) -> str:
+def _check(
+    package: str,
+    code: int,
+    certificate: str,
+    file: BinaryIO,
+) -> str:
     """Raise IntegrityError for anything but the APK that was asked for."""
     try:
         manifest = read_manifest(file, "it")

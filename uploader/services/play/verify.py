@@ -223,7 +223,12 @@ def _flow_with_login(goal: VerifyGoal, context: Context) -> Outcome:
     """Compare what Google Play generated, and report the result."""
     _publish_codes(goal, context)
     uploaded = _find_uploaded(goal, context)
-    return _compare_bundles(goal, Verification(len(goal.bundles)), context, uploaded)
+    return _compare_bundles(
+        goal,
+        Verification(len(goal.bundles)),
+        context,
+        uploaded,
+    )
 
 
 def _find_uploaded(goal: VerifyGoal, context: Context) -> UploadedArtifacts:
@@ -373,7 +378,14 @@ def _pairs(files: Artifacts, apks: Artifacts, problems: Problems) -> tuple[Pair,
     paired: dict[Version, list[Artifact]] = {version: [] for version in bundles}
     manifests = ManifestBudget()
     for apk in apks:
-        version = problems.collect(partial(_version_of_apk, apk, bundles, manifests))
+        version = problems.collect(
+            partial(
+                _version_of_apk,
+                apk,
+                bundles,
+                manifests,
+            )
+        )
         if version is not None:
             paired[version].append(apk)
         if manifests.is_exceeded:
@@ -505,7 +517,11 @@ def report(
         other_builds,
         require_unprotected=require_unprotected,
     )
-    return Outcome(headline, sections=_sections(verdicts, findings), trouble=trouble)
+    return Outcome(
+        headline,
+        sections=_sections(verdicts, findings),
+        trouble=trouble,
+    )
 
 
 def _worst(verdicts: Sequence[Verdict]) -> Served:
