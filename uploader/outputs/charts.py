@@ -37,7 +37,11 @@ _EDGES = (" ", "\u2800")
 BAR_CELLS = 20  # the length of a bar that is drawn with characters
 
 # The units of the timeline: from how many seconds on each is used, its seconds, and its name.
-_UNITS = ((300.0, 60.0, "min"), (2.0, 1.0, "s"), (0.0, 0.001, "ms"))
+_UNITS = (
+    (300.0, 60.0, "min"),
+    (2.0, 1.0, "s"),
+    (0.0, 0.001, "ms"),
+)
 # By kind: the tags of the bar, and how the words in or beside it begin. An active task is blue, one
 # that is done is grey, and a critical one is red: `_TIMELINE_COLOURS`.
 _EVENTS = {
@@ -102,8 +106,10 @@ def timeline(files: Sequence[FileResult], redactor: Redactor) -> str:
     legend = _legend(shown)
     if legend:
         parts.append(legend)
-    resumed = [file for file in shown if file.resumed_from and file.bytes]
-    parts += [_of_two_runs(file, redactor) for file in resumed]
+    for file in shown:
+        if file.resumed_from and file.bytes:
+            bar = _of_two_runs(file, redactor)
+            parts.append(bar)
     if len(candidates) > len(shown):
         parts.append(
             f"The {len(shown)} files with the most events, of {len(candidates)}."
@@ -129,10 +135,13 @@ def _most_eventful(files: Sequence[FileResult]) -> list[FileResult]:
     """Return at most `MAX_CHARTED` of the files, in the same order: failures count most, then
     retries, then time.
     """
-    by_weight = sorted(
-        files, key=lambda file: (not file.error, -file.retries, -file.seconds)
-    )
-    chosen = {id(file) for file in by_weight[:MAX_CHARTED]}
+
+    def weight(file: FileResult) -> tuple[bool, int, float]:
+        return not file.error, -file.retries, -file.seconds
+
+    by_weight = sorted(files, key=weight)
+    heaviest = by_weight[:MAX_CHARTED]
+    chosen = {id(file) for file in heaviest}
     return [file for file in files if id(file) in chosen]
 
 
@@ -140,7 +149,8 @@ def _legend(files: Sequence[FileResult]) -> str:
     """Return what the colours in the timeline mean."""
     kinds: set[str] = set()
     for file in files:
-        kinds.update(event.kind for event in file.timeline)
+        for event in file.timeline:
+            kinds.add(event.kind)
     meanings = []
     for words, meant in _TIMELINE_LEGEND:
         if kinds.intersection(meant):
@@ -150,13 +160,15 @@ def _legend(files: Sequence[FileResult]) -> str:
 
 def _of_two_runs(file: FileResult, redactor: Redactor) -> str:
     """Return a bar that shows how much of a resumed file each of the two runs sent."""
-    (name,) = short_names([redactor.one_line(file.path, MAX_PATH)], MAX_NAME)
+    path = redactor.one_line(file.path, MAX_PATH)
+    (name,) = short_names([path], MAX_NAME)
     stored = file.resumed_from or 0
     share = stored / file.bytes
-    drawn = shared_bar([share, 1 - share], "░▓")
-    earlier = f"░ {format_size(stored)} sent by an earlier run"
-    now = f"▓ {format_size(file.bytes_uploaded)} by this one"
-    return f"{code(name)} `{drawn}` {earlier} · {now}"
+    bar = shared_bar([share, 1 - share], "░▓")
+    sent_before = format_size(stored)
+    sent_now = format_size(file.bytes_uploaded)
+    legend = f"░ {sent_before} sent by an earlier run · ▓ {sent_now} by this one"
+    return f"{code(name)} `{bar}` {legend}"
 
 
 def shared_bar(shares: Sequence[float], shades: str) -> str:
@@ -166,8 +178,10 @@ def shared_bar(shares: Sequence[float], shades: str) -> str:
     bar = ""
     for number, share in enumerate(shares[:-1]):
         others = len(shares) - number - 1  # each of them needs a character
-        cells = max(round(share * BAR_CELLS), 1)
-        cells = min(cells, BAR_CELLS - len(bar) - others)
+        free = BAR_CELLS - len(bar) - others
+        cells = round(share * BAR_CELLS)
+        cells = max(cells, 1)
+        cells = min(cells, free)
         bar += shades[number] * cells
     last_shade = shades[len(shares) - 1]
     return bar.ljust(BAR_CELLS, last_shade)
@@ -180,8 +194,8 @@ def _eventful(events: Sequence[TimelineEvent]) -> bool:
     kinds = [event.kind for event in events]
     if kinds == ["failed"]:
         return False
-    unusual = set(kinds) - {"sent", "answer", "done"}
-    return len(unusual) > 0
+    usual = {"sent", "answer", "done"}
+    return not usual.issuperset(kinds)
 
 
 def _chart(files: Sequence[FileResult], redactor: Redactor) -> str:
@@ -190,26 +204,32 @@ def _chart(files: Sequence[FileResult], redactor: Redactor) -> str:
     Mermaid's axis has times of day in the reader's time zone, but none since the start. So the
     times are scaled: one unit of the axis is one second for Mermaid.
     """
-    paths = [_words(redactor.one_line(file.path, MAX_PATH)) for file in files]
+    paths = []
+    for file in files:
+        path = redactor.one_line(file.path, MAX_PATH)
+        paths.append(_words(path))
     labels = short_names(paths, MAX_NAME)
+    settings = _timeline_settings(labels)
     start, duration = _span(files)
     seconds, unit = _unit(duration)
-    step = _step(duration / seconds)
+    step = 1000 * _step(duration / seconds)
     lines = [
         "```mermaid",
-        _init(_timeline_settings(labels)),
+        _init(settings),
         "gantt",
         "    dateFormat x",
         f"    axisFormat %s {unit}",
-        f"    tickInterval {1000 * step}millisecond",
+        f"    tickInterval {step}millisecond",
         "    todayMarker off",
     ]
     for label, file in zip(labels, files, strict=True):
         lines.append(f"    section {label}")
         for event in _few(file.timeline):
-            begin = round(1000 * (event.at - start) / seconds)
+            since_start = event.at - start
+            begin = round(1000 * since_start / seconds)
             length = round(1000 * event.seconds / seconds)
-            end = begin + max(1, length)
+            length = max(1, length)
+            end = begin + length
             tags, _ = _EVENTS[event.kind]
             task = _task(event, redactor)
             lines.append(f"    {task} :{tags}{begin}, {end}")
@@ -252,27 +272,34 @@ def _step(length: float) -> int:
     power = 1
     while True:
         for digit in (1, 2, 5):
-            if length <= MAX_TICKS * digit * power:
-                return digit * power
+            distance = digit * power
+            if length <= MAX_TICKS * distance:
+                return distance
         power *= 10
 
 
 def _task(event: TimelineEvent, redactor: Redactor) -> str:
     """Return what is written in or beside the bar of an event."""
     _, begins = _EVENTS[event.kind]
-    begin = begins.format(size=format_size(event.bytes), seconds=event.seconds)
+    begin = begins.format(
+        size=format_size(event.bytes),
+        seconds=event.seconds,
+    )
     label = redactor.one_line(event.text, MAX_LABEL)
-    return _words(begin + label).replace(" ,", ",")
+    words = _words(begin + label)
+    return words.replace(" ,", ",")
 
 
 def bars(chart: Chart, redactor: Redactor) -> str:
     """Return a Mermaid chart of percentages, and below it what its colours mean."""
     has_lines = len(chart.lines) > 0
-    title = _words(redactor.one_line(chart.title, 140))
+    settings = _bars_settings(has_lines=has_lines)
+    title = redactor.one_line(chart.title, 140)
+    title = _words(title)
     places = ", ".join(_places(chart, redactor))
     lines = [
         "```mermaid",
-        _init(_bars_settings(has_lines=has_lines)),
+        _init(settings),
         "xychart-beta",
         f'    title "{title}"',
         f"    x-axis [{places}]",
@@ -285,7 +312,8 @@ def bars(chart: Chart, redactor: Redactor) -> str:
     if legend:
         parts.append(legend)
     if chart.note:
-        parts.append(text(redactor.one_line(chart.note, MAX_NOTE)))
+        note = redactor.one_line(chart.note, MAX_NOTE)
+        parts.append(text(note))
     return "\n\n".join(parts)
 
 
@@ -296,6 +324,7 @@ def _bars_settings(*, has_lines: bool) -> dict[str, Any]:
         height = 280
     colours = list(_BAR_COLOURS)
     colours += [colour for colour, _ in _LINE_COLOURS]
+    palette = ", ".join(colours)
     return {
         "xyChart": {
             "width": 720,
@@ -305,7 +334,7 @@ def _bars_settings(*, has_lines: bool) -> dict[str, Any]:
         "themeVariables": {
             "xyChart": {
                 "backgroundColor": "transparent",
-                "plotColorPalette": ", ".join(colours),
+                "plotColorPalette": palette,
             }
         },
     }
@@ -349,9 +378,14 @@ def _series_of(chart: Chart) -> list[str]:
             over.append(_BELOW_AXIS)
     within.append(_BELOW_AXIS)
     over.append(_BELOW_AXIS)
-    series = [f"bar {_values(within)}", f"bar {_values(over)}"]
+    series = [
+        f"bar {_values(within)}",
+        f"bar {_values(over)}",
+    ]
     for _, values in chart.lines[: len(_LINE_COLOURS)]:
-        up_to_edges = [values[0], *values, values[-1]]
+        first = values[0]
+        last = values[-1]
+        up_to_edges = [first, *values, last]
         series.append(f"line {_values(up_to_edges)}")
     return series
 
@@ -361,15 +395,17 @@ def _bars_legend(chart: Chart, redactor: Redactor) -> str:
     meanings = []
     if any(chart.over):
         meanings.append("Bars: grey within the limits, red over one")
-    for (name, _), (_, square) in zip(chart.lines, _LINE_COLOURS, strict=False):
-        label = text(redactor.one_line(name, MAX_LABEL))
-        meanings.append(f"{square} {label}")
+    for line, line_colour in zip(chart.lines, _LINE_COLOURS, strict=False):
+        name, _ = line
+        _, square = line_colour
+        label = redactor.one_line(name, MAX_LABEL)
+        meanings.append(f"{square} {text(label)}")
     return " · ".join(meanings)
 
 
 def _values(values: Sequence[float]) -> str:
-    numbers = [f"{value:g}" for value in values]
-    return f"[{', '.join(numbers)}]"
+    numbers = ", ".join(f"{value:g}" for value in values)
+    return f"[{numbers}]"
 
 
 def _span(files: Sequence[FileResult]) -> tuple[float, float]:
@@ -378,11 +414,13 @@ def _span(files: Sequence[FileResult]) -> tuple[float, float]:
     ends: list[float] = []
     for file in files:
         for event in file.timeline:
+            end = event.at + event.seconds
             begins.append(event.at)
-            ends.append(event.at + event.seconds)
+            ends.append(end)
     if not begins:
         return 0.0, 0.0
-    return min(begins), max(ends) - min(begins)
+    start = min(begins)
+    return start, max(ends) - start
 
 
 def _few(events: Sequence[TimelineEvent]) -> Sequence[TimelineEvent]:
@@ -390,7 +428,7 @@ def _few(events: Sequence[TimelineEvent]) -> Sequence[TimelineEvent]:
     `MAX_CHARTED` remain, the requests are left out, and then what lies in the middle.
     """
     few: list[TimelineEvent] = []
-    for is_request, group in groupby(events, lambda event: event.kind in _REQUEST):
+    for is_request, group in groupby(events, _is_request):
         neighbours = list(group)
         if is_request and not _shows_waits(neighbours):
             few += _join(neighbours)
@@ -398,15 +436,21 @@ def _few(events: Sequence[TimelineEvent]) -> Sequence[TimelineEvent]:
             few += neighbours
     if len(few) > 1:
         request, done = few[-2:]
-        if request.kind in _REQUEST and done.kind == "done":
+        if _is_request(request) and done.kind == "done":
             both = f"{request.text}, {done.text}"
             few[-2:] = [replace(request, text=both)]
     if len(few) > MAX_CHARTED:
-        few = [event for event in few if event.kind not in _REQUEST]
+        few = [event for event in few if not _is_request(event)]
     if len(few) > MAX_CHARTED:
         half = MAX_CHARTED // 2
-        few = few[:half] + few[-half:]
+        first = few[:half]
+        last = few[-half:]
+        few = first + last
     return few
+
+
+def _is_request(event: TimelineEvent) -> bool:
+    return event.kind in _REQUEST
 
 
 def _shows_waits(events: Sequence[TimelineEvent]) -> bool:
@@ -415,7 +459,8 @@ def _shows_waits(events: Sequence[TimelineEvent]) -> bool:
     """
     if len(events) > MAX_APART:
         return False
-    return any(event.kind == "answer" for event in events)
+    kinds = [event.kind for event in events]
+    return "answer" in kinds
 
 
 def _join(events: Sequence[TimelineEvent]) -> Sequence[TimelineEvent]:
@@ -438,15 +483,24 @@ def _join(events: Sequence[TimelineEvent]) -> Sequence[TimelineEvent]:
         text += f", {waited:.1f} s of it waiting for answers"
     first = events[0]
     last = events[-1]
-    seconds = last.at + last.seconds - first.at
-    return [TimelineEvent(first.at, "sent", text, seconds, size)]
+    end = last.at + last.seconds
+    joined = TimelineEvent(
+        at=first.at,
+        kind="sent",
+        text=text,
+        seconds=end - first.at,
+        bytes=size,
+    )
+    return [joined]
 
 
 def _words(outside: str) -> str:
     """Return the text with only such characters as Mermaid takes for text; `_` if none is left."""
-    plain = outside.replace("…", "...").replace("`", "")
+    plain = outside.replace("…", "...")
+    plain = plain.replace("`", "")
     parts = [part.strip() for part in re.split("[:;]+", plain)]
-    words = re.sub(r"[^\w .,()/+-]+", "_", ", ".join(parts))
+    words = ", ".join(parts)
+    words = re.sub(r"[^\w .,()/+-]+", "_", words)
     words = words.strip(" ,")
     if not words:
         return "_"
