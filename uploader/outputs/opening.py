@@ -18,7 +18,12 @@ from uploader.text import capitalise, sentence
 
 MAX_HEADING = 120  # characters of a sentence from outside in a heading
 MAX_APPS = 10  # that are named
-_MARKS = {"done": "✅", "held": "⏸️", "halted": "🛑", "attention": "⚠️"}
+_MARKS = {
+    "done": "✅",
+    "held": "⏸️",
+    "halted": "🛑",
+    "attention": "⚠️",
+}
 _NOTHING_PUBLISHED = "NOTHING WAS PUBLISHED"
 _BANNERS = {
     "dry-run": f"# {_NOTHING_PUBLISHED}\n\n**Dry run.** ",
@@ -46,7 +51,8 @@ def opening(report: Report, escaper: Escaper) -> str:
         if heading.mark == "halted":
             mark = "🛑"
         words = escaper.text(heading.text)
-        return f"## {mark} Dry run: {words}\n\n**{_NOTHING_PUBLISHED}.**"
+        title = f"## {mark} Dry run: {words}"
+        return f"{title}\n\n**{_NOTHING_PUBLISHED}.**"
     if report.outcome in _BANNERS:
         banner = _BANNERS[report.outcome]
         words = escaper.text(_summary_line(report))
@@ -61,7 +67,8 @@ def opening(report: Report, escaper: Escaper) -> str:
 def subject(report: Report, escaper: Escaper) -> str:
     """Return the line that names the app and the target of the run."""
     parts = []
-    names = [escaper.code(package) for package in report.apps[:MAX_APPS]]
+    packages = report.apps[:MAX_APPS]
+    names = [escaper.code(package) for package in packages]
     more = len(report.apps) - MAX_APPS
     if more > 0:
         names.append(f"and {more} more")
@@ -69,13 +76,17 @@ def subject(report: Report, escaper: Escaper) -> str:
         apps = ", ".join(names)
         parts.append(f"Apps: {apps}")
     elif names and report.app_title:
+        name = names[0]
         title = escaper.text(report.app_title)
-        parts.append(f"App: {title} ({names[0]})")
+        parts.append(f"App: {title} ({name})")
     elif names:
-        parts.append(f"App: {names[0]}")
-    target = f"Target: {escaper.code(report.target)}"
+        name = names[0]
+        parts.append(f"App: {name}")
+    service = escaper.code(report.target)
+    target = f"Target: {service}"
     if report.endpoint:
-        target += f" at {escaper.code(report.endpoint)}"
+        endpoint = escaper.code(report.endpoint)
+        target += f" at {endpoint}"
     parts.append(target)
     return " · ".join(parts)
 
@@ -85,7 +96,9 @@ def _heading(report: Report) -> Heading | None:
     release that was done.
     """
     heading = report.heading
-    if report.error and heading and heading.mark == "done":
+    if heading is None:
+        return None
+    if report.error and heading.mark == "done":
         return None
     return heading
 
@@ -93,11 +106,14 @@ def _heading(report: Report) -> Heading | None:
 def _without_release(report: Report, escaper: Escaper) -> str:
     """Return the heading of a run that has no heading about a release."""
     if report.error is None:
-        return f"## ✅ {escaper.text(_without_stop(report.headline))}"
+        headline = _without_stop(report.headline)
+        words = escaper.text(headline)
+        return f"## ✅ {words}"
     mark = "❌"
     if isinstance(report.error, Interrupted):
         mark = "⏸️"
-    words = escaper.text(_failure(report, report.error))
+    failure = _failure(report, report.error)
+    words = escaper.text(failure)
     return f"## {mark} {words}"
 
 
@@ -113,15 +129,22 @@ def _summary_line(report: Report) -> str:
 
 def _failure(report: Report, error: UploaderError) -> str:
     """Return what did not happen, and why, in a few words without a full stop."""
+    fate = report.fate
     reason = _known_reason(error)
-    if report.fate and not reason and len(report.apps) > 1 and _message(error):
+    if not fate:
+        if reason:
+            return capitalise(reason)
+        return _in_brief(error)
+    if reason:
+        words = reason
+    elif len(report.apps) > 1 and _message(error):
         # The fates of several apps are long, and the service's own words stand below.
-        return report.fate
-    if report.fate:
-        words = reason or _in_brief(error)
-        # After the colon, several sentences lose their last stop as well.
-        return f"{report.fate}: {words.rstrip('.')}"
-    return capitalise(reason) or _in_brief(error)
+        return fate
+    else:
+        words = _in_brief(error)
+    # After the colon, several sentences lose their last stop as well.
+    words = words.rstrip(".")
+    return f"{fate}: {words}"
 
 
 def _known_reason(error: UploaderError) -> str:
@@ -151,7 +174,8 @@ def _is_only_cancelled(error: UploaderError) -> bool:
     """Return whether a failure says nothing except that the job was cancelled."""
     if not isinstance(error, Interrupted):
         return False
-    return error.what == Interrupted(error.signal_number).what
+    only_cancelled = Interrupted(error.signal_number)
+    return error.what == only_cancelled.what
 
 
 def _in_brief(error: UploaderError) -> str:
@@ -160,16 +184,19 @@ def _in_brief(error: UploaderError) -> str:
     if 0 < len(message) <= MAX_HEADING:
         return _without_stop(message)
     first, _, _ = error.what.partition("; ")
-    if len(first) <= MAX_HEADING and not _TECHNICAL.search(first):
-        return _without_stop(first)
-    return error.title
+    if len(first) > MAX_HEADING:
+        return error.title
+    if _TECHNICAL.search(first):
+        return error.title
+    return _without_stop(first)
 
 
 def _without_stop(words: str) -> str:
     """Return a sentence without its full stop, for a heading; several sentences keep theirs."""
     if ". " in words:
         return sentence(words)
-    return words.strip().rstrip(".")
+    words = words.strip()
+    return words.rstrip(".")
 
 
 def _message(error: UploaderError) -> str:
@@ -186,9 +213,11 @@ def advice(report: Report, escaper: Escaper) -> list[str]:
     blocks = []
     more = _more_than_heading(report)
     if report.todo:
-        todo = f"**What to do:** {escaper.prose(report.todo)}"
-        links = _links_to(_pages_in(report.todo))
-        blocks.append(alert("IMPORTANT", [todo, *links]))
+        todo = escaper.prose(report.todo)
+        pages = _pages_in(report.todo)
+        paragraphs = [f"**What to do:** {todo}"]
+        paragraphs += _links_to(pages)
+        blocks.append(alert("IMPORTANT", paragraphs))
     if more:
         blocks.append(escaper.prose(more))
     if report.heading:
@@ -202,7 +231,8 @@ def _note(heading: Heading, escaper: Escaper) -> str:
     """
     paragraphs = []
     if heading.why:
-        paragraphs.append(escaper.prose(sentence(heading.why)))
+        reason = sentence(heading.why)
+        paragraphs.append(escaper.prose(reason))
     links = _links_to(heading.pages)
     if links:
         paragraphs.append(" · ".join(links))
@@ -211,25 +241,53 @@ def _note(heading: Heading, escaper: Escaper) -> str:
 
 def _more_than_heading(report: Report) -> str:
     """Return what the last line of the log says beyond the heading."""
+    headline = report.headline
     if report.heading is None or report.outcome == "rehearsal":
-        if len(report.headline) <= MAX_CELL:
+        if len(headline) <= MAX_CELL:
             return ""
-        return report.headline
-    before, heading, after = report.headline.partition(report.heading.text)
+        return headline
+    before, heading, after = headline.partition(report.heading.text)
     if heading:
         return after.lstrip(". ")
     return before
 
 
-def _of_failure(report: Report, error: UploaderError, escaper: Escaper) -> list[str]:
+def _of_failure(
+    report: Report,
+    error: UploaderError,
+    escaper: Escaper,
+) -> list[str]:
     """Return the blocks about a failure: what happened unless the heading says it, what to do, and
     the likely cause. What only helps with debugging is folded.
     """
     paragraphs = _what_happened(report, error, escaper)
     if error.hint:
-        paragraphs.append(_paragraph("What to do", error.hint, escaper))
+        hint = _paragraph("What to do", error.hint, escaper)
+        paragraphs.append(hint)
     if error.cause and not _is_quoted(error):
-        paragraphs.append(_paragraph("Likely cause", error.cause, escaper))
+        cause = _paragraph("Likely cause", error.cause, escaper)
+        paragraphs.append(cause)
+    links = _links_of_failure(report, error)
+    paragraphs.append(" · ".join(links))
+    kind = "CAUTION"
+    if isinstance(error, Interrupted):
+        # Nobody has done anything wrong.
+        kind = "IMPORTANT"
+    blocks = [alert(kind, paragraphs)]
+    if not _TECHNICAL.search(error.what):
+        return blocks
+    if not _is_in_heading(error.what, report, escaper):
+        happened = sentence(error.what)
+        shown = escaper.prose(happened)
+        folded = details("What happened, with codes and numbers", shown)
+        blocks.append(folded)
+    return blocks
+
+
+def _links_of_failure(report: Report, error: UploaderError) -> list[str]:
+    """Return the failure's code, as a link to what the documentation says about it, and links to
+    the pages of the Play Console that the advice or the heading names.
+    """
     address = report.troubleshooting
     if address:
         address += f"#{error.code}"
@@ -237,25 +295,19 @@ def _of_failure(report: Report, error: UploaderError, escaper: Escaper) -> list[
     failure = f"**Failure:** {code}"
     if isinstance(error, Interrupted):
         failure += f" ({error.signal_name})"
-    links = [failure]
-    pages = list(_pages_in(f"{error.hint} {error.cause}"))
+    pages = _pages_in(f"{error.hint} {error.cause}")
     if report.heading:
         pages += report.heading.pages
+    links = [failure]
     links += _links_to(pages)
-    paragraphs.append(" · ".join(links))
-    kind = "CAUTION"
-    if isinstance(error, Interrupted):
-        # Nobody has done anything wrong.
-        kind = "IMPORTANT"
-    blocks = [alert(kind, paragraphs)]
-    is_technical = _TECHNICAL.search(error.what) is not None
-    if is_technical and not _is_in_heading(error.what, report, escaper):
-        happened = escaper.prose(sentence(error.what))
-        blocks.append(details("What happened, with codes and numbers", happened))
-    return blocks
+    return links
 
 
-def _what_happened(report: Report, error: UploaderError, escaper: Escaper) -> list[str]:
+def _what_happened(
+    report: Report,
+    error: UploaderError,
+    escaper: Escaper,
+) -> list[str]:
     """Return what happened, unless the heading says it. If that has codes or numbers, return only
     the service's own words.
     """
@@ -268,15 +320,24 @@ def _what_happened(report: Report, error: UploaderError, escaper: Escaper) -> li
         label = "Google says"
         words = _message(error)
         package, _, _ = error.what.partition(": ")
-        if words and len(report.apps) > 1 and package in report.apps:
-            return [_paragraph(f"{label} ({package})", words, escaper)]
-    if not words or _is_in_heading(words, report, escaper):
+        is_one_of_several = len(report.apps) > 1 and package in report.apps
+        if words and is_one_of_several:
+            label += f" ({package})"
+            return [_paragraph(label, words, escaper)]
+    if not words:
+        return []
+    if _is_in_heading(words, report, escaper):
         return []
     return [_paragraph(label, words, escaper)]
 
 
-def _is_in_heading(words: str, report: Report, escaper: Escaper) -> bool:
-    shown = escaper.text(words.rstrip("."), len(words))
+def _is_in_heading(
+    words: str,
+    report: Report,
+    escaper: Escaper,
+) -> bool:
+    without_stop = words.rstrip(".")
+    shown = escaper.text(without_stop, len(words))
     return shown in opening(report, escaper)
 
 
