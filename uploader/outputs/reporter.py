@@ -9,6 +9,7 @@ import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TextIO
 
@@ -21,10 +22,16 @@ from uploader.reporting import UploadListener, UploadProgress
 from uploader.results import FileResult
 from uploader.text import sentence
 
-BOLD, YELLOW, RED = "1", "33", "31;1"
+BOLD = "1"
+YELLOW = "33"
+RED = "31;1"
 RESULT = "32;1"
 # by the sign at the beginning of a line of a plan
-CHANGES = {"+": "32", "-": "31", "~": "33"}
+CHANGES = {
+    "+": "32",
+    "-": "31",
+    "~": "33",
+}
 OUTPUTS = "Outputs"
 # characters of one warning or error that are shown; GitHub cuts annotations at 4096
 MAX_SENTENCE = 4000
@@ -54,7 +61,10 @@ class LogReporter:
     _err: TextIO
     _now: Callable[[], float]
     # Reentrant: a warning that is logged while a bar is moved comes from the same thread.
-    _lock: threading.RLock = field(default_factory=threading.RLock, init=False)
+    _lock: threading.RLock = field(
+        default_factory=threading.RLock,
+        init=False,
+    )
 
     _assign = "="  # between the name of an input and its value, as people write it here
 
@@ -65,9 +75,11 @@ class LogReporter:
     def change(self, line: str) -> None:
         """Log a line of a plan, in the colour of its sign if the platform has colours."""
         text = self._indent(line)
-        sign = text.lstrip()[:2].rstrip(" ")
+        begin = text.lstrip()[:2]
+        sign = begin.rstrip(" ")
         if sign in CHANGES:
-            text = self._paint(text, CHANGES[sign], self._out)
+            style = CHANGES[sign]
+            text = self._paint(text, style, self._out)
         self._say(text)
 
     def result(self, text: str, *, is_done: bool = True) -> None:
@@ -75,17 +87,21 @@ class LogReporter:
         release is held or waits for a person.
         """
         style = RESULT if is_done else YELLOW
-        self._say(self._paint(self._indent(text), style, self._out))
+        indented = self._indent(text)
+        painted = self._paint(indented, style, self._out)
+        self._say(painted)
 
     def debug(self, text: str) -> None:
         """Log `text` if debug output is on (`RUNNER_DEBUG=1`, GitLab's `CI_DEBUG_TRACE=true`)."""
         if self.platform.debug:
-            self._say(f"debug: {self._indent(text)}")
+            indented = self._indent(text)
+            self._say(f"debug: {indented}")
 
     def warning(self, text: str) -> None:
         """Log what deserves attention though the run goes on."""
         label = self._paint("WARNING:", YELLOW, self._err)
-        self._say(f"{label} {self._short(text)}", self._err)
+        shown = self._short(text)
+        self._say(f"{label} {shown}", self._err)
 
     def error(self, error: UploaderError) -> None:
         """Log how the run failed: what happened, the likely cause, what to do."""
@@ -93,17 +109,20 @@ class LogReporter:
             problems = []
             for problem in error.problems:
                 name = self.names.get(problem.name, problem.name)
-                problems.append(replace(problem, name=name))
+                renamed = replace(problem, name=name)
+                problems.append(renamed)
             error = InputError(*problems)
         label = self._paint("ERROR:", RED, self._err)
-        self._say(f"{label} {self._text_of(error)}", self._err)
+        text = self._text_of(error)
+        self._say(f"{label} {text}", self._err)
 
     @contextlib.contextmanager
     def group(self, title: str, *, folded: bool = True) -> Iterator[None]:
         """Group what is logged inside under a title; `folded` if the platform can do that. Groups
         don't nest.
         """
-        opening, closing = self._frame(self._short(title), folded=folded)
+        shown = self._short(title)
+        opening, closing = self._frame(shown, folded=folded)
         self._write(opening, self._out)
         try:
             yield
@@ -144,12 +163,14 @@ class LogReporter:
         text = "".join(lines)
         workspace = self.platform.workspace
         what = f"The outputs ({path.name})"
-        return self.written(what, lambda: write_whole(path, text, workspace))
+        write = partial(write_whole, path, text, workspace)
+        return self.written(what, write)
 
     def _list_outputs(self, outputs: Mapping[str, str]) -> None:
         with self.group(OUTPUTS):
             for name, value in outputs.items():
-                self._say(f"{name}={self.redactor.one_line(value)}")
+                shown = self.redactor.one_line(value)
+                self._say(f"{name}={shown}")
 
     def write_summary(self, page: Callable[[], str]) -> None:
         """Show the page that `page` makes, if the platform has a place for it. By default there is
@@ -162,7 +183,8 @@ class LogReporter:
         """
         text = results_json(results, self.redactor)
         workspace = self.platform.workspace
-        if self.written(path.name, lambda: write_whole(path, text, workspace)):
+        write = partial(write_whole, path, text, workspace)
+        if self.written(path.name, write):
             return True
         if path.is_file() and not path.is_symlink():
             self.warning(f"The {path.name} that is there is from an earlier run.")
@@ -182,7 +204,8 @@ class LogReporter:
 
     def _frame(self, title: str, *, folded: bool) -> tuple[str, str]:  # noqa: ARG002  # none folds
         """Return the lines before and after a group: a title, and an empty line."""
-        return self._paint(neutral(title), BOLD, self._out), ""
+        shown = neutral(title)
+        return self._paint(shown, BOLD, self._out), ""
 
     def _paint(
         self,
@@ -193,8 +216,9 @@ class LogReporter:
         """Return the text in a style (ECMA-48, SGR) if the stream is a terminal or GitLab's log."""
         if not self.platform.color:
             return text
-        has_styles = self.platform.kind == "gitlab"
-        if self.platform.kind == "console":
+        kind = self.platform.kind
+        has_styles = kind == "gitlab"
+        if kind == "console":
             has_styles = stream.isatty()
         if not has_styles:
             return text
@@ -202,8 +226,10 @@ class LogReporter:
 
     def _indent(self, text: str) -> str:
         """Return the clean text, whose lines after the first are indented."""
-        shown = self.redactor.clean(self._rename_inputs(text))
-        return shown.rstrip("\n").replace("\n", "\n  ")
+        renamed = self._rename_inputs(text)
+        shown = self.redactor.clean(renamed)
+        shown = shown.rstrip("\n")
+        return shown.replace("\n", "\n  ")
 
     def _rename_inputs(self, text: str) -> str:
         """Return the text with every input in backticks under its name here, such as
@@ -216,18 +242,21 @@ class LogReporter:
     def _name_here(self, match: re.Match[str]) -> str:
         """Return an input in backticks, perhaps with a value, under its name here."""
         name = self.names.get(match[1])
+        value = match[2]
         if name is None:
             return match[0]
-        if match[2]:
-            return f"`{name}{self._assign}{match[2]}`"
+        if value:
+            return f"`{name}{self._assign}{value}`"
         return f"`{name}`"
 
     def _short(self, text: str, limit: int = MAX_SENTENCE) -> str:
         """Return one clean line of at most `limit` characters; an ellipsis replaces what is cut."""
-        line = self.redactor.one_line(self._rename_inputs(text))
+        renamed = self._rename_inputs(text)
+        line = self.redactor.one_line(renamed)
         if len(line) <= limit:
             return line
-        return line[: limit - 1] + "…"
+        begin = line[: limit - 1]
+        return f"{begin}…"
 
     def _text_of(self, error: UploaderError) -> str:
         """Return the error on one line, and below it each of its details on a line of its own."""
@@ -235,13 +264,17 @@ class LogReporter:
         left = MAX_SENTENCE
         for text in (error.cause, error.hint):
             if text:
-                short = self._short(sentence(text), MAX_SENTENCE // 4)
+                whole = sentence(text)
+                short = self._short(whole, MAX_SENTENCE // 4)
                 advice.append(short)
                 left -= len(short) + 1
         # If the whole would be too long, what happened is cut: the hint must be readable.
-        what = self._short(sentence(error.what), left)
+        whole = sentence(error.what)
+        what = self._short(whole, left)
         first_line = " ".join([what, *advice])
-        return "\n".join([first_line, *self._details(error)])
+        lines = [first_line]
+        lines += self._details(error)
+        return "\n".join(lines)
 
     def _details(self, error: UploaderError) -> list[str]:
         return [f"- {self._short(detail)}" for detail in error.details]
@@ -257,7 +290,8 @@ class LogReporter:
         escaped. Errors of the stream are ignored.
         """
         with self._lock, contextlib.suppress(OSError):
-            self._put(writable(text, stream) + "\n", stream)
+            shown = writable(text, stream)
+            self._put(f"{shown}\n", stream)
 
     def _put(self, text: str, stream: TextIO) -> None:
         stream.write(text)
