@@ -34,7 +34,8 @@ from uploader.text import capitalise, format_size, plural
 
 # bytes of the whole page; GitHub drops a summary of more than 1 MiB
 LIMIT = 1000 * 1024
-MAX_ROWS, MAX_LINES = 10, 40  # of a table, of a diff; the rest is folded
+MAX_ROWS = 10  # of a table; the rest is folded
+MAX_LINES = 40  # of a diff; the rest is folded
 MAX_BULLETS = 50
 # seconds of waiting; less would be shown as none
 SHORTEST_SHOWN = 0.05
@@ -72,7 +73,8 @@ def render(report: Report, redactor: Redactor, limit: int = LIMIT) -> str:
             continue
         # with the empty line before the block, and the line break that ends the page
         needed = size_of(text) + size_of(block) + 3
-        if needed + size_of(OMITTED) <= limit:
+        needed += size_of(OMITTED)
+        if needed <= limit:
             text += f"\n\n{block}"
         else:
             is_complete = False
@@ -100,7 +102,10 @@ class _Page:
         """Return what became of the run, and which run it was."""
         report = self._report
         escaper = self._escaper
-        lines = [opening(report, escaper), subject(report, escaper)]
+        lines = [
+            opening(report, escaper),
+            subject(report, escaper),
+        ]
         origin = self._run()
         if origin:
             lines.append(origin)
@@ -113,13 +118,15 @@ class _Page:
         origin = report.provenance
         parts = []
         if origin.tag:
-            parts.append(f"tag {escaper.code(origin.tag)}")
+            tag = escaper.code(origin.tag)
+            parts.append(f"tag {tag}")
         if origin.commit:
-            short_sha = f"`{origin.commit[:8]}`"
-            commit = escaper.link(short_sha, origin.commit_url)
+            short_sha = origin.commit[:8]
+            commit = escaper.link(f"`{short_sha}`", origin.commit_url)
             parts.append(f"commit {commit}")
         if origin.started_by:
-            parts.append(f"started by {escaper.text(origin.started_by)}")
+            person = escaper.text(origin.started_by)
+            parts.append(f"started by {person}")
         if report.seconds:
             whom = "Google"
             if report.endpoint:
@@ -138,11 +145,7 @@ class _Page:
             yield self._bullets(report.error.details, "❌")
         links = [self._escaper.link(label, url) for label, url in report.links]
         yield " · ".join(links)
-        facts = [section.facts for section in report.sections if section.facts]
-        # For several apps, the table of apps has the shares. Shares that a failed run only planned
-        # would be mistaken for what users have, or for how much of a file was sent.
-        if len(facts) == 1 and not (report.outcome == "failed" and facts[0].planned):
-            yield shares(facts[0], self._escaper)
+        yield self._shares()
         yield self._sent_files()
         for section in report.sections:
             yield from self._section(section)
@@ -151,13 +154,28 @@ class _Page:
         yield self._outputs()
         yield self._digests()
 
+    def _shares(self) -> str:
+        """Return the share of users who are offered each version; "" for several apps, whose table
+        has the shares.
+        """
+        report = self._report
+        facts = [section.facts for section in report.sections if section.facts]
+        if len(facts) != 1:
+            return ""
+        (release,) = facts
+        if report.outcome == "failed" and release.planned:
+            # Such shares would be mistaken for what users have, or for how much of a file was sent.
+            return ""
+        return shares(release, self._escaper)
+
     def _timeline(self) -> str:
         """Return the timeline of the uploads; folded if every file arrived."""
         files = self._report.files
         chart = timeline(files, self._escaper.redactor)
         if not chart:
             return ""
-        if any(file.error for file in files):
+        errors = [file.error for file in files]
+        if any(errors):
             return f"### Timeline\n\n{chart}"
         return details("Timeline", chart)
 
@@ -168,9 +186,11 @@ class _Page:
         rows = []
         for name, value in outputs.items():
             if _says_something(name, outputs):
-                row = (escaper.code(name), escaper.code(value))
-                rows.append(row)
-        table = self._table(["Output", "Value"], rows, "outputs")
+                output = escaper.code(name)
+                shown = escaper.code(value)
+                rows.append((output, shown))
+        header = ["Output", "Value"]
+        table = self._table(header, rows, "outputs")
         return details("Outputs", table)
 
     def _digests(self) -> str:
@@ -179,9 +199,11 @@ class _Page:
         rows = []
         for file in self._files:
             if file.sha256:
-                row = (escaper.code(file.sha256), escaper.code(file.path))
-                rows.append(row)
-        table = self._table(["SHA-256", "File"], rows, "files")
+                digest = escaper.code(file.sha256)
+                path = escaper.code(file.path)
+                rows.append((digest, path))
+        header = ["SHA-256", "File"]
+        table = self._table(header, rows, "files")
         return details("SHA-256", table)
 
     def _sent_files(self) -> str:
@@ -201,9 +223,14 @@ class _Page:
             header.insert(1, kind)
         rows = []
         for name, identifier, file in zip(names, identifiers, files, strict=True):
-            row = [self._escaper.code(name), _size(file), self._result(file)]
+            row = [
+                self._escaper.code(name),
+                _size(file),
+                self._result(file),
+            ]
             if has_identifiers:
-                row.insert(1, self._escaper.code(identifier))
+                shown = self._escaper.code(identifier)
+                row.insert(1, shown)
             rows.append(tuple(row))
         return self._fold_rows(header, rows, "files")
 
@@ -215,9 +242,12 @@ class _Page:
         for section in self._report.sections:
             if section.facts:
                 in_listing |= section.facts.listing_files
-        return [
-            file for file in self._files if file.error or file.path not in in_listing
-        ]
+        outside = []
+        for file in self._files:
+            is_in_table_of_listing = file.path in in_listing and not file.error
+            if not is_in_table_of_listing:
+                outside.append(file)
+        return outside
 
     def _names(self, files: Sequence[FileResult]) -> list[str]:
         """Return the paths of files; those that are long are shortened."""
@@ -242,9 +272,11 @@ class _Page:
         elif file.retries:
             result += f" after {file.retries} retries"
         if file.resumed_from is not None:
-            result += f", resumed at {format_size(file.resumed_from)}"
+            offset = format_size(file.resumed_from)
+            result += f", resumed at {offset}"
         if file.bytes_resent:
-            result += f", {format_size(file.bytes_resent)} of it sent again"
+            resent = format_size(file.bytes_resent)
+            result += f", {resent} of it sent again"
         return result
 
     def _failure(self, file: FileResult) -> str:
@@ -253,17 +285,23 @@ class _Page:
         if file.timeline:
             last = file.timeline[-1]
             if last.kind == "interrupted":
-                return f"⏸️ stopped, {escaper.text(last.text)}"
+                reason = escaper.text(last.text)
+                return f"⏸️ stopped, {reason}"
         error = self._report.error
         mark = "❌"
         if isinstance(error, Interrupted):
             mark = "⏸️"
-        if error is None or not error.what or error.what not in file.error:
-            return f"{mark} {escaper.text(file.error)}"
-        before, _, _ = file.error.partition(error.what)
+        what = ""
+        if error:
+            what = error.what
+        if not what or what not in file.error:
+            reason = escaper.text(file.error)
+            return f"{mark} {reason}"
+        before, _, _ = file.error.partition(what)
         if not before:
             before = "failed,"
-        return f"{mark} {escaper.text(before)} see above"
+        begin = escaper.text(before)
+        return f"{mark} {begin} see above"
 
     def _section(self, section: Section) -> list[str]:
         """Return the blocks of a section: its charts above its table, or a diff."""
@@ -277,7 +315,9 @@ class _Page:
             changes = f"### {title}\n\n{changes}"
         blocks.append(changes)
         more_lines = lines[MAX_LINES:]
-        blocks.append(details(f"{len(more_lines)} more lines", diff(more_lines)))
+        count = len(more_lines)
+        more_changes = diff(more_lines)
+        blocks.append(details(f"{count} more lines", more_changes))
         if section.facts:
             blocks.append(notes(section.facts, self._escaper))
         if not section.folded:
@@ -292,28 +332,38 @@ class _Page:
         lines = []
         for (row,) in section.rows:
             line = self._escaper.redactor.one_line(row, MAX_SENTENCE)
-            lines.append(re.sub("^  (?=[-+~=?] )", "", line))
+            unindented = re.sub("^  (?=[-+~=?] )", "", line)
+            lines.append(unindented)
         return lines
 
     def _measurements(self, section: Section) -> str:
         """Return the charts of a section above its table; "" if the table has no row."""
         if not section.table:
             return ""
-        blocks = [f"### {self._escaper.text(section.title)}"]
-        blocks += [bars(chart, self._escaper.redactor) for chart in section.charts]
+        title = self._escaper.text(section.title)
+        redactor = self._escaper.redactor
+        blocks = [f"### {title}"]
+        blocks += [bars(chart, redactor) for chart in section.charts]
         header, *rows = map(self._cells, section.table)
-        blocks.append(self._fold_rows(header, rows, "rows"))
+        table = self._fold_rows(header, rows, "rows")
+        blocks.append(table)
         return "\n\n".join(blocks)
 
     def _cells(self, row: Sequence[str]) -> tuple[str, ...]:
-        return tuple(unbroken(self._escaper.text(cell)) for cell in row)
+        cells = []
+        for cell in row:
+            shown = self._escaper.text(cell)
+            cells.append(unbroken(shown))
+        return tuple(cells)
 
     def _listing(self, section: Section) -> list[str]:
         """Return the table of the changes of the store listing, and a line about its images."""
         if section.facts is None:
             return []
-        table = listing(section.facts, self._report.pictures, self._escaper)
-        return [table, self._listing_images(section.facts)]
+        pictures = self._report.pictures
+        table = listing(section.facts, pictures, self._escaper)
+        images = self._listing_images(section.facts)
+        return [table, images]
 
     def _listing_images(self, facts: ReleaseFacts) -> str:
         """Return how many images of the store listing were sent, were there, and were removed."""
@@ -329,7 +379,8 @@ class _Page:
         removed = sum(image.removed for image in facts.images)
         parts = []
         if sent:
-            parts.append(f"{plural(sent, 'image')} sent")
+            images = plural(sent, "image")
+            parts.append(f"{images} sent")
         if reused:
             parts.append(f"{reused} there already")
         if removed and facts.planned:
@@ -345,21 +396,20 @@ class _Page:
         what: str,
     ) -> str:
         """Return a table whose first rows are visible; the others are folded."""
-        table = self._table(header, rows[:MAX_ROWS], what)
+        first_rows = rows[:MAX_ROWS]
+        table = self._table(header, first_rows, what)
         more_rows = rows[MAX_ROWS:]
         if not more_rows:
             return table
-        title = f"{len(more_rows)} more {what}"
-        more = details(
-            title,
-            self._table(
-                header,
-                more_rows,
-                what,
-                earlier=MAX_ROWS,
-            ),
+        more_table = self._table(
+            header,
+            more_rows,
+            what,
+            earlier=MAX_ROWS,
         )
-        return f"{table}\n\n{more}"
+        count = len(more_rows)
+        folded = details(f"{count} more {what}", more_table)
+        return f"{table}\n\n{folded}"
 
     def _table(
         self,
@@ -373,12 +423,17 @@ class _Page:
         """
         if not rows:
             return ""
-        lines = [table_row(header), table_row(["---"] * len(header))]
+        rule = ["---"] * len(header)
+        lines = [
+            table_row(header),
+            table_row(rule),
+        ]
         size = size_of("\n".join(lines))
+        limit = self._limit // 4
         for number, row in enumerate(rows):
             line = table_row(row)
             size += 1 + size_of(line)
-            if size >= self._limit // 4:
+            if size >= limit:
                 last = earlier + number
                 count = earlier + len(rows)
                 shown = f"{last} of {count} {what} are shown"
@@ -402,10 +457,18 @@ class _Page:
 def _says_something(name: str, outputs: Mapping[str, str]) -> bool:
     """Return whether an output has a value that is neither usual nor on the page already."""
     value = outputs[name]
-    if not value or name in IN_TABLES or value in USUAL.get(name, ()):
+    if not value:
         return False
-    return value != outputs.get(OF_ONE.get(name, ""))
+    if name in IN_TABLES:
+        return False
+    if name in USUAL and value in USUAL[name]:
+        return False
+    if name in OF_ONE:
+        name_of_one = OF_ONE[name]
+        return value != outputs.get(name_of_one)
+    return True
 
 
 def _size(file: FileResult) -> str:
-    return format_size(file.bytes).replace(" ", "&#160;")
+    size = format_size(file.bytes)
+    return size.replace(" ", "&#160;")
