@@ -27,7 +27,11 @@ _SHADE_OF_OTHERS = "░"
 _HEIGHT = 40  # pixels of a thumbnail
 # Pixels that the thumbnails of a place need to stand beside one another. Markdown can't set the
 # width of a column, so its heading is made as wide.
-_WIDTHS = {"icon": 120, "featureGraphic": 220, "tvBanner": 200}
+_WIDTHS = {
+    "icon": 120,
+    "featureGraphic": 220,
+    "tvBanner": 200,
+}
 _WIDTH = 260
 _SPACE = 9  # pixels of two spaces in a heading, and of a letter
 _KINDS = {
@@ -83,13 +87,15 @@ def _versions(offered: Sequence[VersionShare], escaper: Escaper) -> str:
             halted.append(
                 f"{version} halted: who has it keeps it, and nobody else gets it"
             )
-    if not served or len(served) >= len(_SHADES):
+    count = len(served)
+    if count == 0 or count >= len(_SHADES):
         return " · ".join(parts + halted)
-    shades = _SHADES[len(served)]
-    if halted and len(served) == 1:
+    shades = _SHADES[count]
+    if halted and count == 1:
         shades = _SHADE_OF_OTHERS
     for place, shade in enumerate(shades):
-        parts[place] = f"{shade} {parts[place]}"
+        part = parts[place]
+        parts[place] = f"{shade} {part}"
     bar = shared_bar(served, shades)
     versions = " · ".join(parts + halted)
     return f"`{bar}` {versions}"
@@ -109,7 +115,8 @@ def notes(facts: ReleaseFacts, escaper: Escaper) -> str:
         else:
             what = plural(len(note.after), "character")
             body = _lines(note.after, escaper)
-        title = f"Release notes {escaper.text(note.language)} ({what})"
+        language = escaper.text(note.language)
+        title = f"Release notes {language} ({what})"
         folds.append(details(title, body))
     together = "\n\n".join(folds)
     if len(folds) <= MAX_LANGUAGES:
@@ -120,17 +127,23 @@ def notes(facts: ReleaseFacts, escaper: Escaper) -> str:
 
 def _lines(outside: str, escaper: Escaper) -> str:
     """Return a text of several lines with its line breaks."""
-    lines = escaper.redactor.clean(outside).splitlines()
+    clean = escaper.redactor.clean(outside)
+    lines = clean.splitlines()
     shown = [escaper.text(line, len(line)) for line in lines]
     return "<br>\n".join(shown)
 
 
-def listing(facts: ReleaseFacts, pictures: Mapping[str, str], escaper: Escaper) -> str:
+def listing(
+    facts: ReleaseFacts,
+    pictures: Mapping[str, str],
+    escaper: Escaper,
+) -> str:
     """Return the changes of the store listing: a row for each language, a column for each kind of
     image that changes, and one for the texts. `pictures` has the addresses of committed images.
     """
     languages = {text.language for text in facts.texts}
-    languages.update(image.language for image in facts.images)
+    for image in facts.images:
+        languages.add(image.language)
     if not languages:
         return ""
     kinds = _kinds(facts)
@@ -142,12 +155,20 @@ def listing(facts: ReleaseFacts, pictures: Mapping[str, str], escaper: Escaper) 
     if facts.planned:
         title += ", planned"
     rule = ["---"] * len(header)
-    lines = [title, "", table_row(header), table_row(rule)]
+    lines = [
+        title,
+        "",
+        table_row(header),
+        table_row(rule),
+    ]
     for language in sorted(languages):
         cells = [escaper.text(language)]
-        cells += [_images(facts, language, kind, pictures) for kind in kinds]
+        for kind in kinds:
+            images = _images(facts, language, kind, pictures)
+            cells.append(images)
         if facts.texts:
-            cells.append(_texts(facts, language, escaper))
+            texts = _texts(facts, language, escaper)
+            cells.append(texts)
         lines.append(table_row(cells))
     return "\n".join(lines)
 
@@ -180,8 +201,10 @@ def _heading(kind: str, pictures: Mapping[str, str]) -> str:
     name = _KINDS.get(kind, kind)
     if not pictures:
         return name
-    missing = _WIDTHS.get(kind, _WIDTH) - _SPACE * len(name)
-    space = "&#160;" * max(missing // _SPACE, 0)
+    width = _WIDTHS.get(kind, _WIDTH)
+    missing = width - _SPACE * len(name)
+    on_each_side = max(missing // _SPACE, 0)
+    space = "&#160;" * on_each_side
     unbroken_name = name.replace(" ", "&#160;")
     return f"{space}{unbroken_name}{space}"
 
@@ -190,7 +213,8 @@ def _text(changed: ChangedText, escaper: Escaper) -> str:
     """Return one text: marked with `+` if it is new, else with the words that change."""
     field = _FIELDS.get(changed.field, changed.field)
     if not changed.before:
-        return f"+ {field}: {escaper.text(changed.after)}"
+        added = escaper.text(changed.after)
+        return f"+ {field}: {added}"
     words = word_diff(changed.before, changed.after, escaper)
     return f"~ {field}: {words}"
 
@@ -206,7 +230,9 @@ def _images(
     """
     parts = []
     for place in facts.images:
-        if place.language != language or place.kind != kind:
+        if place.language != language:
+            continue
+        if place.kind != kind:
             continue
         counts = _counts(place)
         if counts:
@@ -221,7 +247,8 @@ def _counts(place: ChangedImages) -> str:
     """Return how many images of a place are added, removed, sent again and kept."""
     counts = []
     if place.added:
-        counts.append(f"+{len(place.added)}")
+        added = len(place.added)
+        counts.append(f"+{added}")
     if place.removed:
         counts.append(f"-{place.removed}")
     if place.sent_again:
@@ -233,9 +260,11 @@ def _counts(place: ChangedImages) -> str:
 
 def _before_and_after(place: ChangedImages, pictures: Mapping[str, str]) -> str:
     """Return thumbnails of the removed and of the added images, as far as they have addresses."""
-    live = [live_image(url) for url in place.replaced[:MAX_PICTURES]]
+    replaced = place.replaced[:MAX_PICTURES]
+    live = [live_image(url) for url in replaced]
     before = _thumbnails(live, "before")
-    added = [pictures.get(path, "") for path in place.added[:MAX_PICTURES]]
+    paths = place.added[:MAX_PICTURES]
+    added = [pictures.get(path, "") for path in paths]
     after = _thumbnails(added, "after")
     if not before:
         return after
