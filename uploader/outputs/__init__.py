@@ -34,9 +34,20 @@ def make_reporter(
     process's own unless given.
     """
     out = stdout or sys.stdout
-    # a CI system shows one log
-    err = (stderr or sys.stderr) if platform.kind == "console" else out
-    reporter = {"github": GitHubReporter, "gitlab": GitLabReporter}.get(
-        platform.kind, ConsoleReporter
+    err = out  # a CI system shows one log
+    if platform.kind == "console":
+        err = stderr or sys.stderr
+    reporters = {
+        "github": GitHubReporter,
+        "gitlab": GitLabReporter,
+    }
+    reporter = reporters.get(platform.kind, ConsoleReporter)
+    redactor = Redactor()
+    return reporter(
+        platform,
+        redactor,
+        names or {},
+        out,
+        err,
+        now,
     )
-    return reporter(platform, Redactor(), names or {}, out, err, now)

@@ -38,19 +38,29 @@ def write_whole(path: Path, text: str, workspace: Path) -> None:
     it may be a link to a file elsewhere, or a device; and so is a folder of the workspace that
     leads out of it.
     """
-    is_named_within = _is_within(str(path.parent), str(workspace))
-    is_really_within = _is_within(
-        os.path.realpath(path.parent), os.path.realpath(workspace)
-    )
+    folder = path.parent
+    is_named_within = _is_within(str(folder), str(workspace))
+    real_folder = os.path.realpath(folder)
+    real_workspace = os.path.realpath(workspace)
+    is_really_within = _is_within(real_folder, real_workspace)
     if is_named_within and not is_really_within:
-        raise OSError(errno.ELOOP, "a link leads out of the workspace", str(path))
+        raise OSError(
+            errno.ELOOP,
+            "a link leads out of the workspace",
+            str(path),
+        )
     with contextlib.suppress(FileNotFoundError):
         mode = path.lstat().st_mode
         if not stat.S_ISREG(mode):
             raise OSError(
-                errno.EEXIST, "what is there is not a regular file", str(path)
+                errno.EEXIST,
+                "what is there is not a regular file",
+                str(path),
             )
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    handle, temporary = tempfile.mkstemp(
+        prefix=f".{path.name}.",
+        dir=folder,
+    )
     try:
         with open(handle, "w", encoding="utf-8", newline="\n") as file:
             os.fchmod(handle, 0o644)  # a later step may run as another user
@@ -63,7 +73,8 @@ def write_whole(path: Path, text: str, workspace: Path) -> None:
 
 def _is_within(folder: str, workspace: str) -> bool:
     """Return whether a folder is the workspace or below it, by the names alone."""
-    return not os.path.relpath(folder, workspace).startswith("..")
+    relative = os.path.relpath(folder, workspace)
+    return not relative.startswith("..")
 
 
 def append_whole(path: Path, text: str) -> None:
@@ -73,10 +84,11 @@ def append_whole(path: Path, text: str) -> None:
     step.
     """
     with path.open("ab+", buffering=0) as file:
-        size = os.fstat(file.fileno()).st_size
+        handle = file.fileno()
+        size = os.fstat(handle).st_size
         left = text.encode("utf-8")
         if size > 0:
-            last_byte = os.pread(file.fileno(), 1, size - 1)
+            last_byte = os.pread(handle, 1, size - 1)
             if last_byte != b"\n":
                 left = b"\n" + left
         try:
@@ -92,12 +104,14 @@ def append_whole(path: Path, text: str) -> None:
 
 def _key(name: str) -> str:
     """Return the variable of the dotenv report for an output's name."""
-    variable = re.sub("[^A-Z0-9]", "_", name.upper())
+    capitals = name.upper()
+    variable = re.sub("[^A-Z0-9]", "_", capitals)
     return f"UPLOADER_{variable}"
 
 
 def dotenv_report(
-    outputs: Mapping[str, str], redactor: Redactor
+    outputs: Mapping[str, str],
+    redactor: Redactor,
 ) -> tuple[list[str], list[str]]:
     """Return the lines of the dotenv report, and the names of the outputs that were left out so
     that the rest fits.
@@ -110,10 +124,12 @@ def dotenv_report(
     for name, value in outputs.items():
         if name in ALSO_INPUTS:
             continue
+        variable = _key(name)
         shown = redactor.one_line(value).strip()
-        line = f"{_key(name)}={shown}\n"
+        line = f"{variable}={shown}\n"
+        encoded = line.encode("utf-8")
         lines[name] = line
-        sizes[name] = len(line.encode("utf-8"))
+        sizes[name] = len(encoded)
     left_out = []
     while sum(sizes.values()) > DOTENV_LIMIT:
         longest = max(sizes, key=sizes.__getitem__)
@@ -133,13 +149,19 @@ def results_json(results: Iterable[FileResult], redactor: Redactor) -> str:
     lines = []
     for result in results:
         masked = _mask(result.as_json(), redactor.hide)
-        lines.append(json.dumps(masked, allow_nan=False))
+        line = json.dumps(masked, allow_nan=False)
+        lines.append(line)
     if not lines:
         return "[]\n"
-    return "[\n" + ",\n".join(lines) + "\n]\n"
+    objects = ",\n".join(lines)
+    return f"[\n{objects}\n]\n"
 
 
-def _mask(value: Any, hide: Callable[[str], str], depth: int = 0) -> Any:
+def _mask(
+    value: Any,
+    hide: Callable[[str], str],
+    depth: int = 0,
+) -> Any:
     """Return a JSON value with its secrets masked by `hide`. Numbers that JSON does not have become
     None, and what is nested deeper than `MAX_DEPTH` an ellipsis.
     """
@@ -151,10 +173,11 @@ def _mask(value: Any, hide: Callable[[str], str], depth: int = 0) -> Any:
         return value
     if depth == MAX_DEPTH:
         return "…"
+    deeper = depth + 1
     if not isinstance(value, dict):
-        return [_mask(member, hide, depth + 1) for member in value]
+        return [_mask(member, hide, deeper) for member in value]
     masked = {}
     for key, member in value.items():
         name = hide(str(key))
-        masked[name] = _mask(member, hide, depth + 1)
+        masked[name] = _mask(member, hide, deeper)
     return masked
