@@ -57,7 +57,8 @@ class Escaper:
     def prose(self, outside: str) -> str:
         """Return prose in full, in which the addresses of Google's consoles are links."""
         shown = ""
-        parts = _CONSOLE.split(self.line(outside, MAX_PROSE))
+        line = self.line(outside, MAX_PROSE)
+        parts = _CONSOLE.split(line)
         for place, part in enumerate(parts):
             is_address = place % 2 == 1
             if is_address:
@@ -111,13 +112,16 @@ def unbroken(cell: str) -> str:
     """
     if len(cell) > MAX_UNBROKEN:
         return cell
-    cell = re.sub(r"(?<=\d) %", f"{NO_BREAK_SPACE}%", cell)
-    return _DATE.sub(rf"\1{NO_BREAK_HYPHEN}\2{NO_BREAK_HYPHEN}\3", cell)
+    unbroken_percent = f"{NO_BREAK_SPACE}%"
+    unbroken_date = rf"\1{NO_BREAK_HYPHEN}\2{NO_BREAK_HYPHEN}\3"
+    cell = re.sub(r"(?<=\d) %", unbroken_percent, cell)
+    return _DATE.sub(unbroken_date, cell)
 
 
 def size_of(block: str) -> int:
     """Return the bytes of a block on the page."""
-    return len(block.encode("utf-8"))
+    encoded = block.encode("utf-8")
+    return len(encoded)
 
 
 def text(outside: str) -> str:
@@ -127,7 +131,8 @@ def text(outside: str) -> str:
     width without them.
     """
     shown = ""
-    for place, part in enumerate(_IN_BACKTICKS.split(outside)):
+    parts = _IN_BACKTICKS.split(outside)
+    for place, part in enumerate(parts):
         in_backticks = place % 2 == 1
         if in_backticks:
             shown += code(part)
@@ -151,19 +156,22 @@ def code(outside: str) -> str:
 
 def link(label: str, url: str) -> str:
     """Return a link if `url` is an absolute web address, else the label alone."""
+    shown = text(label)
     with suppress(ValueError):
         parts = urlsplit(url)
-        if parts.scheme in {"https", "http"} and parts.netloc:
+        is_web = parts.scheme in {"https", "http"}
+        if is_web and parts.netloc:
             address = quote(url, safe=_URL_CHARACTERS)
-            return f"[{text(label)}](<{address}>)"
-    return text(label)
+            return f"[{shown}](<{address}>)"
+    return shown
 
 
 def _reference(match: re.Match[str]) -> str:
     character = match[0]
     if character == "@":
         return "&#64;<!-- -->"
-    return f"&#{ord(character)};"
+    number = ord(character)
+    return f"&#{number};"
 
 
 def short_names(paths: Sequence[str], limit: int) -> list[str]:
@@ -174,15 +182,16 @@ def short_names(paths: Sequence[str], limit: int) -> list[str]:
     for path in paths:
         *folders, name = path.split("/")
         folders_by_name[name].append(folders)
-    shared = {
-        name: len(os.path.commonprefix(folders))  # noqa: RUF071  # of lists
-        for name, folders in folders_by_name.items()
-    }
+    shared: dict[str, int] = {}  # how many folders
+    for name, alike in folders_by_name.items():
+        common = os.path.commonprefix(alike)  # noqa: RUF071  # of lists
+        shared[name] = len(common)
     names = []
     for path in paths:
-        *folders, name = path.split("/")
-        own_folders = folders[shared[name] :]
-        distinct = "/".join([*own_folders, name])
+        parts = path.split("/")
+        name = parts[-1]
+        own_parts = parts[shared[name] :]
+        distinct = "/".join(own_parts)
         names.append(_shorten(distinct, limit))
     return names
 
@@ -191,8 +200,10 @@ def _shorten(name: str, limit: int) -> str:
     """Return a name, without its middle if it is longer than `limit`."""
     if len(name) <= limit:
         return name
-    end_length = (limit - 3) // 2
-    begin = name[: limit - 3 - end_length]
+    kept = limit - 3
+    end_length = kept // 2
+    begin_length = kept - end_length
+    begin = name[:begin_length]
     end = name[-end_length:]
     return f"{begin}...{end}"
 

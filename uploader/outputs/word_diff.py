@@ -25,15 +25,21 @@ def word_diff(before: str, after: str, escaper: Escaper) -> str:
     first = _length_of_common_start(old, new)
     old_rest = old[first:]
     new_rest = new[first:]
-    last = _length_of_common_start(old_rest[::-1], new_rest[::-1])
+    old_backwards = old_rest[::-1]
+    new_backwards = new_rest[::-1]
+    last = _length_of_common_start(old_backwards, new_backwards)
+    old_end = len(old) - last
+    new_end = len(new) - last
     parts = []
     if first:
-        parts.append(_same(old[:first], is_first=True))
-    old_middle = old_rest[: len(old_rest) - last]
-    new_middle = new_rest[: len(new_rest) - last]
+        begin = old[:first]
+        parts.append(_same(begin, is_first=True))
+    old_middle = old[first:old_end]
+    new_middle = new[first:new_end]
     parts += _compare(old_middle, new_middle)
     if last:
-        parts.append(_same(old[-last:], is_last=True))
+        end = old[old_end:]
+        parts.append(_same(end, is_last=True))
     return "".join(parts)
 
 
@@ -49,7 +55,8 @@ def _length_of_common_start(old: Sequence[str], new: Sequence[str]) -> int:
 
 def _compare(old: Sequence[str], new: Sequence[str]) -> list[str]:
     """Return the parts of a text from its first changed word to its last one."""
-    if max(len(old), len(new)) > MAX_WORDS:
+    longer = max(len(old), len(new))
+    if longer > MAX_WORDS:
         return _mark_replaced(old, new)
     parts = []
     matcher = SequenceMatcher(None, old, new)
@@ -78,17 +85,26 @@ def _mark_replaced(old: Sequence[str], new: Sequence[str]) -> list[str]:
 def _tokens(outside: str, escaper: Escaper) -> list[str]:
     """Return the words of a text from outside, with its secrets masked."""
     in_one_line = _BREAK.sub(" ↵ ", outside)
-    return _TOKEN.findall(escaper.line(in_one_line, MAX_PROSE))
+    shown = escaper.line(in_one_line, MAX_PROSE)
+    return _TOKEN.findall(shown)
 
 
 def _same(
-    words: Sequence[str], *, is_first: bool = False, is_last: bool = False
+    words: Sequence[str],
+    *,
+    is_first: bool = False,
+    is_last: bool = False,
 ) -> str:
     """Return an unchanged stretch, without its middle if it is long. Of the first and the last
     stretch, the end that is next to a change is kept.
     """
     stretch = "".join(words)
-    return text(_shorten(stretch, is_first=is_first, is_last=is_last))
+    shown = _shorten(
+        stretch,
+        is_first=is_first,
+        is_last=is_last,
+    )
+    return text(shown)
 
 
 def _shorten(same: str, *, is_first: bool, is_last: bool) -> str:
