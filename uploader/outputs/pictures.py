@@ -46,17 +46,21 @@ def committed_images(
     for release in facts:
         for image in release.images:
             paths.update(image.added)
-    if not (paths and raw_url and commit):
+    if not paths:
+        return {}
+    if not raw_url or not commit:
         return {}
     git = workspace / ".git"
     addresses = {}
     try:
         if _read_commit(git) != commit:
             return {}
-        blobs = _committed_blobs(_read(git / "index", MAX_INDEX))
+        index = _read(git / "index", MAX_INDEX)
+        blobs = _committed_blobs(index)
         for path in sorted(paths):
             content = _read(workspace / path, MAX_IMAGE)
-            if blobs.get(path) == _blob(content):
+            digest = _blob(content)
+            if blobs.get(path) == digest:
                 addresses[path] = raw_url + quote(path)
     except (NotOpened, OSError, ValueError, RecursionError, struct.error):
         return {}
@@ -65,9 +69,11 @@ def committed_images(
 
 def live_image(url: str) -> str:
     """Return the address of an image that Google serves to everybody; empty for any other."""
-    if image_host(url) and _PLAIN_URL.fullmatch(url):
-        return url
-    return ""
+    if not image_host(url):
+        return ""
+    if not _PLAIN_URL.fullmatch(url):
+        return ""
+    return url
 
 
 def _read(path: Path, limit: int) -> bytes:
@@ -79,26 +85,38 @@ def _read(path: Path, limit: int) -> bytes:
 def _blob(content: bytes) -> bytes:
     """Return the digest under which Git has a file with this content."""
     header = b"blob %d\0" % len(content)
-    return hashlib.sha1(header + content, usedforsecurity=False).digest()
+    sha1 = hashlib.sha1(header + content, usedforsecurity=False)
+    return sha1.digest()
 
 
 def _read_commit(git: Path) -> str:
     """Return the commit that is checked out; "" if it is not found."""
-    head = _read(git / "HEAD", MAX_REFS).decode("ascii").strip()
+    head = _read_reference(git / "HEAD")
     branch = _BRANCH.fullmatch(head)
     if branch is None:
         return head
     name = branch[1]
     if ".." in name:
         return ""
-    if (git / name).exists():
-        return _read(git / name, MAX_REFS).decode("ascii").strip()
-    packed = _read(git / "packed-refs", MAX_REFS).decode("utf-8")
+    loose = git / name
+    if loose.exists():
+        return _read_reference(loose)
+    content = _read(git / "packed-refs", MAX_REFS)
+    packed = content.decode("utf-8")
     for line in packed.splitlines():
         commit, _, reference = line.partition(" ")
         if reference == name:
             return commit
     return ""
+
+
+def _read_reference(path: Path) -> str:
+    """Return what a file of Git's refers to: a commit, or `ref: ` and a branch. Raises what `_read`
+    does, and ValueError if the file is not ASCII.
+    """
+    content = _read(path, MAX_REFS)
+    reference = content.decode("ascii")
+    return reference.strip()
 
 
 def _committed_blobs(index: bytes) -> dict[str, bytes]:
@@ -121,15 +139,19 @@ def _committed_blobs(index: bytes) -> dict[str, bytes]:
             begin += 2
         end = index.index(b"\0", begin)
         if not flags & _STAGE:
-            blobs[index[begin:end].decode("utf-8", "surrogateescape")] = digest
+            name = index[begin:end]
+            path = name.decode("utf-8", "surrogateescape")
+            blobs[path] = digest
         # An entry ends with one to eight zeros, at a multiple of eight bytes from its beginning.
-        at += (end - at) // 8 * 8 + 8
+        length = end - at
+        at += length // 8 * 8 + 8
     unchanged = _unchanged_folders(index, at)
-    return {
-        path: digest
-        for path, digest in blobs.items()
-        if str(PurePosixPath(path).parent) in unchanged
-    }
+    committed = {}
+    for path, digest in blobs.items():
+        folder = PurePosixPath(path).parent
+        if str(folder) in unchanged:
+            committed[path] = digest
+    return committed
 
 
 def _unchanged_folders(index: bytes, at: int) -> set[str]:
@@ -160,8 +182,10 @@ def _read_tree(
     """
     name_end = index.index(b"\0", at)
     line_end = index.index(b"\n", name_end)
-    folder = parent / index[at:name_end].decode("utf-8", "surrogateescape")
-    files, folders = index[name_end + 1 : line_end].split(b" ")
+    name = index[at:name_end]
+    folder = parent / name.decode("utf-8", "surrogateescape")
+    counts = index[name_end + 1 : line_end]
+    files, folders = counts.split(b" ")
     at = line_end + 1
     if int(files) >= 0:
         unchanged.add(str(folder))
