@@ -34,7 +34,8 @@ class ConsoleReporter(LogReporter):
         if is_small or not self._terminal:
             return super().show_progress(upload)
         self._bars = True
-        label = writable(neutral(self.redactor.one_line(upload.name, 40)), self._err)
+        name = self.redactor.one_line(upload.name, 40)
+        label = writable(neutral(name), self._err)
         return ProgressBar(self.info, label, upload, self._err)
 
     @cached_property
@@ -43,9 +44,10 @@ class ConsoleReporter(LogReporter):
         may be many files.
         """
         try:
-            return os.get_terminal_size(self._err.fileno()).columns > 0
+            size = os.get_terminal_size(self._err.fileno())
         except OSError:
             return False
+        return size.columns > 0
 
     def _put(self, text: str, stream: TextIO) -> None:
         if self._bars:

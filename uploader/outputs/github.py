@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from uploader.errors import UploaderError
 from uploader.outputs.files import append_whole
@@ -28,7 +29,8 @@ class GitHubReporter(LogReporter):
 
     def debug(self, text: str) -> None:
         """Write a debug command; the runner shows it if debug logging is on."""
-        self._command("debug", self.redactor.clean(text))
+        clean = self.redactor.clean(text)
+        self._command("debug", clean)
 
     def warning(self, text: str) -> None:
         """Write a warning annotation, as long as the runner takes them; after that a line."""
@@ -50,8 +52,10 @@ class GitHubReporter(LogReporter):
             self.info(f"Error: {text}")
             return
         if len(text) > MAX_SENTENCE:
-            self.info("\n".join(self._details(error)))
-            text = text[: MAX_SENTENCE - 1] + "…"
+            details = "\n".join(self._details(error))
+            self.info(details)
+            begin = text[: MAX_SENTENCE - 1]
+            text = f"{begin}…"
         self._failed = True
         self._command("error", text, title=error.title)
 
@@ -67,7 +71,8 @@ class GitHubReporter(LogReporter):
             return
         for part in new:
             if "\n" not in part:
-                self._write(f"::add-mask::{_data(part)}", self._out)
+                data = _data(part)
+                self._write(f"::add-mask::{data}", self._out)
 
     def write_outputs(self, outputs: Mapping[str, str]) -> bool:
         """Append to `GITHUB_OUTPUT`; the log has the values in any case. Return False if a file
@@ -91,10 +96,14 @@ class GitHubReporter(LogReporter):
                 )
                 continue
             # Random, so that no value can contain it.
-            delimiter = f"value_{os.urandom(16).hex()}"
-            entries += f"{name}<<{delimiter}\n{shown}\n{delimiter}\n"
+            number = os.urandom(16).hex()
+            delimiter = f"value_{number}"
+            entries += f"{name}<<{delimiter}\n"
+            entries += f"{shown}\n"
+            entries += f"{delimiter}\n"
         what = "The outputs (GITHUB_OUTPUT)"
-        appended = self.written(what, lambda: append_whole(path, entries))
+        append = partial(append_whole, path, entries)
+        appended = self.written(what, append)
         return appended and reported
 
     def write_summary(self, page: Callable[[], str]) -> None:
@@ -108,7 +117,8 @@ class GitHubReporter(LogReporter):
         shown = self.redactor.clean(page(), LIMIT)
         text = shown.rstrip("\n") + "\n"
         what = "The job summary (GITHUB_STEP_SUMMARY)"
-        self.written(what, lambda: append_whole(path, text))
+        append = partial(append_whole, path, text)
+        self.written(what, append)
 
     def _frame(self, title: str, *, folded: bool) -> tuple[str, str]:
         shown = neutral(title)
@@ -127,7 +137,10 @@ class GitHubReporter(LogReporter):
         """
         begin = name
         if title:
-            escaped = _data(neutral(title)).replace(":", "%3A").replace(",", "%2C")
+            shown = neutral(title)
+            escaped = _data(shown)
+            escaped = escaped.replace(":", "%3A")
+            escaped = escaped.replace(",", "%2C")
             begin += f" title={escaped}"
         data = _data(neutral(text))
         self._write(f"::{begin}::{data}", self._out)

@@ -23,6 +23,7 @@ class GitLabReporter(LogReporter):
         option = ""
         if title == OUTPUTS:
             option = "[collapsed=true]"
-        opening = f"section_start:{time}:{name}{option}\r{_ERASE}{neutral(title)}"
+        shown = neutral(title)
+        opening = f"section_start:{time}:{name}{option}\r{_ERASE}{shown}"
         closing = f"section_end:{time}:{name}\r{_ERASE}"
         return opening, closing
