@@ -164,7 +164,8 @@ def _of_two_runs(file: FileResult, redactor: Redactor) -> str:
     (name,) = short_names([path], MAX_NAME)
     stored = file.resumed_from or 0
     share = stored / file.bytes
-    bar = shared_bar([share, 1 - share], "░▓")
+    shares = [share, 1 - share]
+    bar = shared_bar(shares, "░▓")
     sent_before = format_size(stored)
     sent_now = format_size(file.bytes_uploaded)
     legend = f"░ {sent_before} sent by an earlier run · ▓ {sent_now} by this one"
@@ -175,15 +176,16 @@ def shared_bar(shares: Sequence[float], shades: str) -> str:
     """Return a bar of characters with a part in another shade for each of the shares, which add up
     to 1. Every part is at least one character wide; the last one takes what is left.
     """
+    count = len(shares)
     bar = ""
     for number, share in enumerate(shares[:-1]):
-        others = len(shares) - number - 1  # each of them needs a character
+        others = count - number - 1  # each of them needs a character
         free = BAR_CELLS - len(bar) - others
         cells = round(share * BAR_CELLS)
         cells = max(cells, 1)
         cells = min(cells, free)
         bar += shades[number] * cells
-    last_shade = shades[len(shares) - 1]
+    last_shade = shades[count - 1]
     return bar.ljust(BAR_CELLS, last_shade)
 
 
@@ -225,16 +227,23 @@ def _chart(files: Sequence[FileResult], redactor: Redactor) -> str:
     for label, file in zip(labels, files, strict=True):
         lines.append(f"    section {label}")
         for event in _few(file.timeline):
-            since_start = event.at - start
-            begin = round(1000 * since_start / seconds)
-            length = round(1000 * event.seconds / seconds)
-            length = max(1, length)
-            end = begin + length
             tags, _ = _EVENTS[event.kind]
             task = _task(event, redactor)
+            begin, end = _scaled(event, start, seconds)
             lines.append(f"    {task} :{tags}{begin}, {end}")
     lines.append("```")
     return "\n".join(lines)
+
+
+def _scaled(event: TimelineEvent, start: float, seconds: float) -> tuple[int, int]:
+    """Return the begin and the end of an event's bar, in Mermaid's milliseconds since the `start`:
+    one unit of the axis, which takes so many `seconds`, is one second for Mermaid.
+    """
+    since_start = event.at - start
+    begin = round(1000 * since_start / seconds)
+    length = round(1000 * event.seconds / seconds)
+    length = max(1, length)
+    return begin, begin + length
 
 
 def _timeline_settings(labels: Sequence[str]) -> dict[str, Any]:
@@ -358,9 +367,16 @@ def _places(chart: Chart, redactor: Redactor) -> list[str]:
 def _height(chart: Chart) -> float:
     """Return the upper end of the y-axis, in percent."""
     highest = max(chart.bars)
-    for _, values in chart.lines[: len(_LINE_COLOURS)]:
+    for _, values in _coloured_lines(chart):
         highest = max(highest, *values)
-    return 1.1 * highest or 1.0
+    if highest == 0:
+        return 1.0
+    return 1.1 * highest
+
+
+def _coloured_lines(chart: Chart) -> Sequence[tuple[str, Sequence[float]]]:
+    """Return the lines of a chart, at most as many as there are colours."""
+    return chart.lines[: len(_LINE_COLOURS)]
 
 
 def _series_of(chart: Chart) -> list[str]:
@@ -382,7 +398,7 @@ def _series_of(chart: Chart) -> list[str]:
         f"bar {_values(within)}",
         f"bar {_values(over)}",
     ]
-    for _, values in chart.lines[: len(_LINE_COLOURS)]:
+    for _, values in _coloured_lines(chart):
         first = values[0]
         last = values[-1]
         up_to_edges = [first, *values, last]
@@ -404,8 +420,9 @@ def _bars_legend(chart: Chart, redactor: Redactor) -> str:
 
 
 def _values(values: Sequence[float]) -> str:
-    numbers = ", ".join(f"{value:g}" for value in values)
-    return f"[{numbers}]"
+    numbers = [f"{value:g}" for value in values]
+    joined = ", ".join(numbers)
+    return f"[{joined}]"
 
 
 def _span(files: Sequence[FileResult]) -> tuple[float, float]:
@@ -438,7 +455,8 @@ def _few(events: Sequence[TimelineEvent]) -> Sequence[TimelineEvent]:
         request, done = few[-2:]
         if _is_request(request) and done.kind == "done":
             both = f"{request.text}, {done.text}"
-            few[-2:] = [replace(request, text=both)]
+            joined = replace(request, text=both)
+            few[-2:] = [joined]
     if len(few) > MAX_CHARTED:
         few = [event for event in few if not _is_request(event)]
     if len(few) > MAX_CHARTED:

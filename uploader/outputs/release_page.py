@@ -258,7 +258,10 @@ def _counts(place: ChangedImages) -> str:
     return ", ".join(counts)
 
 
-def _before_and_after(place: ChangedImages, pictures: Mapping[str, str]) -> str:
+def _before_and_after(
+    place: ChangedImages,
+    pictures: Mapping[str, str],
+) -> str:
     """Return thumbnails of the removed and of the added images, as far as they have addresses."""
     replaced = place.replaced[:MAX_PICTURES]
     live = [live_image(url) for url in replaced]

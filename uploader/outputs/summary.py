@@ -61,7 +61,11 @@ OMITTED = (
 )
 
 
-def render(report: Report, redactor: Redactor, limit: int = LIMIT) -> str:
+def render(
+    report: Report,
+    redactor: Redactor,
+    limit: int = LIMIT,
+) -> str:
     """Return the page as GitHub's Markdown, at most `limit` bytes. Blocks that don't fit are left
     out, and the page says so.
     """
