@@ -20,6 +20,7 @@ release that goes bad today.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -166,7 +167,8 @@ class Judgement:
     @property
     def why(self) -> str:
         """All reasons in one sentence, without its full stop."""
-        return "; ".join(reason.rstrip(".") for reason in self.reasons)
+        reasons = [reason.rstrip(".") for reason in self.reasons]
+        return "; ".join(reasons)
 
     @property
     def brief(self) -> str:
@@ -226,13 +228,14 @@ def _ask(
 def _lasting_refusal(refusal: ApiError) -> Refused | None:
     """Return what to do about a refusal that does not pass by itself; None for any other."""
     known = find(refusal)
-    message = (refusal.message or refusal.what).rstrip(".")
     if known.code == "api-disabled":
         why = f"the Google Play Developer Reporting API is not enabled: {APIS}{HOST}"
         return Refused(why, "the Reporting API is not enabled")
     if known.permission or refusal.status == 403:
+        message = refusal.message or refusal.what
+        quoted = message.rstrip(".")
         why = (
-            f"the Reporting API refuses the account (\u201c{message}\u201d). Grant it "
+            f"the Reporting API refuses the account (\u201c{quoted}\u201d). Grant it "
             f"\u201c{VIEW_QUALITY}\u201d under Users and permissions in the Play Console, and run "
             "`target: check` with `halt-above` to see whether it is enough"
         )
@@ -254,7 +257,8 @@ def _fetch_metric(
     _, rate_name = _SETS[metric]
     path = _path(package, metric)
     end = _newest_end(context, path, metric)
-    query = _query(rate_name, end - timedelta(days), end)
+    first_day = end - timedelta(days)
+    query = _query(rate_name, first_day, end)
     measurements: list[Measurement] = []
     for _ in range(MAX_PAGES):
         call = Call(
@@ -309,10 +313,14 @@ def _path(package: str, metric: Metric) -> str:
 
 def _newest_end(context: Context, path: str, metric: Metric) -> date:
     """Return the day before which the daily data of a metric end."""
-    what = f"the freshness of the {metric}"
-    response = context.call(
-        Call("GET", ROOT, path, what=what, promised=("freshnessInfo",))
+    call = Call(
+        "GET",
+        ROOT,
+        path,
+        what=f"the freshness of the {metric}",
+        promised=("freshnessInfo",),
     )
+    response = context.call(call)
     info = response.get("freshnessInfo") or {}
     for freshness in entries(info, "freshnesses"):
         if freshness.get("aggregationPeriod") == "DAILY":
@@ -356,11 +364,16 @@ def _measurements(response: object, rate_name: str) -> Iterator[Measurement]:
         for metric in entries(row, "metrics"):
             name = str(metric.get("metric"))
             metrics[name] = metric
-        if rate_name not in metrics or "distinctUsers" not in metrics:
+        rate_metric = metrics.get(rate_name)
+        users_metric = metrics.get("distinctUsers")
+        if rate_metric is None or users_metric is None:
             continue  # Google gives no data of this version and day
-        rate = _number(metrics[rate_name].get("decimalValue"))
-        users = _number(metrics["distinctUsers"].get("decimalValue"))
-        if not (0 <= users < 1e12 and 0 <= rate <= 1):
+        rate = _number(rate_metric.get("decimalValue"))
+        users = _number(users_metric.get("decimalValue"))
+        # A comparison with NaN is false.
+        is_share = 0 <= rate <= 1
+        is_count = 0 <= users < 1e12
+        if not is_share or not is_count:
             raise ProtocolError(
                 f"The Reporting API returned a rate of {rate:g} of {users:g} users, which is "
                 "impossible."
@@ -370,7 +383,7 @@ def _measurements(response: object, rate_name: str) -> Iterator[Measurement]:
             day=_date(row.get("startTime")),
             rate=rate,
             users=int(users),
-            interval=_interval(metrics[rate_name], rate),
+            interval=_interval(rate_metric, rate),
         )
 
 
@@ -482,10 +495,10 @@ def _reasons(deciding: Iterable[Judged], ruling: Ruling) -> Iterator[str]:
         rate = (day.limit.metric, day.row)
         by_rate.setdefault(rate, []).append(day)
     for days in by_rate.values():
+        reason = _in_words(days)
         if ruling == "hold":
-            yield f"{_in_words(days)}, but perhaps by chance"
-        else:
-            yield _in_words(days)
+            reason += ", but perhaps by chance"
+        yield reason
 
 
 def _strictest(judgements: Iterable[Judgement]) -> Ruling:
@@ -504,10 +517,11 @@ def wilson(rate: float, users: int) -> tuple[float, float]:
     (J. Am. Stat. Assoc. 22, 1927).
     """
     spread = Z * Z / users
-    middle = (rate + spread / 2) / (1 + spread)
+    scale = 1 + spread
+    middle = (rate + spread / 2) / scale
     variance = rate * (1 - rate) / users
     variance += spread / (4 * users)
-    half = Z / (1 + spread) * math.sqrt(variance)
+    half = Z / scale * math.sqrt(variance)
     # Rounding would put the bound of a rate of 0 or 1 beside it, as if a crash had been seen.
     lower = 0.0
     upper = 1.0
@@ -571,7 +585,8 @@ def _judge_days(
     judged = []
     for row in rows:
         day = _day(limit, row, compared, gate.min_users)
-        share = row.users / users[row.day]
+        users_of_day = users[row.day]
+        share = row.users / users_of_day
         judged.append(replace(day, share=share))
     return tuple(judged)
 
@@ -598,7 +613,8 @@ def _hold_by_age(
     future; return None if they count.
     """
     end_in_utc = datetime(end.year, end.month, end.day, tzinfo=timezone.utc)
-    age = now - end_in_utc.timestamp() - DAY_ENDS
+    end_of_data = end_in_utc.timestamp() + DAY_ENDS
+    age = now - end_of_data
     if age < 0:
         return _hold_as_unknown(
             metric, f"Google dates its newest data in the future, {end}."
@@ -618,9 +634,9 @@ def _users_by_day(measurements: Iterable[Measurement]) -> dict[date, int]:
     """Return how many users all versions together had on each day; 1 for a day without any, since
     it is divided by.
     """
-    users: dict[date, int] = {}
+    users: Counter[date] = Counter()
     for row in measurements:
-        users[row.day] = users.get(row.day, 0) + row.users
+        users[row.day] += row.users
     return {day: max(count, 1) for day, count in users.items()}
 
 
@@ -651,7 +667,9 @@ def _others_on(day: date, compared: Iterable[Measurement]) -> _Others | None:
         weighted_upper += row.users * upper
     if not users:
         return None
-    return _Others(tuple(codes), weighted_rate / users, weighted_upper / users)
+    mean_rate = weighted_rate / users
+    mean_upper = weighted_upper / users
+    return _Others(tuple(codes), mean_rate, mean_upper)
 
 
 def _day(
@@ -665,14 +683,23 @@ def _day(
         return Judged(limit, row, None, "too few users")
     if not limit.relative:
         bound = limit.value
-        return Judged(limit, row, bound, _finding(row, bound, surely=bound))
+        finding = _finding(row, bound, surely=bound)
+        return Judged(limit, row, bound, finding)
     others = _others_on(row.day, compared)
     if others is None:
         return Judged(limit, row, None, "nothing to compare with")
     bound = limit.value * others.rate
-    surely = limit.value * max(others.rate, others.upper)
+    highest_rate = max(others.rate, others.upper)
+    surely = limit.value * highest_rate
     finding = _finding(row, bound, surely)
-    return Judged(limit, row, bound, finding, others.rate, others.codes)
+    return Judged(
+        limit,
+        row,
+        bound,
+        finding,
+        others=others.rate,
+        other_codes=others.codes,
+    )
 
 
 def _finding(row: Measurement, bound: float, surely: float) -> Finding:
@@ -699,7 +726,7 @@ def _ruling(judged: tuple[Judged, ...], min_users: int) -> Judgement:
     if above:
         return Judgement("hold", judged=judged, deciding=tuple(above))
     if newest:
-        return Judgement("pass", (), judged)
+        return Judgement("pass", judged=judged)
     unjudged, brief = _why_not_judged(judged, min_users)
     return Judgement(
         "hold",
@@ -725,7 +752,8 @@ def _newest(judged: tuple[Judged, ...]) -> list[Judged]:
     days = [day for day in judged if day.bound is not None]
     newest: dict[str, date] = {}
     for day in days:
-        newest[day.row.code] = day.row.day
+        row = day.row
+        newest[row.code] = row.day
     return [day for day in days if day.row.day == newest[day.row.code]]
 
 
@@ -748,7 +776,8 @@ def _why_not_judged(judged: tuple[Judged, ...], min_users: int) -> tuple[str, st
         f"at most {most:,} users a day had this release, and {min_users:,} are needed to "
         "judge its {rates}"
     )
-    return reason, f"too few users ({most:,} of {min_users:,})"
+    brief = f"too few users ({most:,} of {min_users:,})"
+    return reason, brief
 
 
 def _bound(judged: Judged) -> float:
@@ -760,8 +789,10 @@ def _bound(judged: Judged) -> float:
 
 def _in_brief(judged: Judged) -> str:
     """Return one finding in a few words: `crash rate 2.1 %, limit 0.9 %`."""
-    rate = f"{_SHORT_NAMES[judged.limit.metric]} {_percent(judged.row.rate)}"
-    return f"{rate}, limit {_percent(_bound(judged))}"
+    name = _SHORT_NAMES[judged.limit.metric]
+    rate = _percent(judged.row.rate)
+    limit = _percent(_bound(judged))
+    return f"{name} {rate}, limit {limit}"
 
 
 def _in_words(days: Sequence[Judged]) -> str:
@@ -771,14 +802,15 @@ def _in_words(days: Sequence[Judged]) -> str:
     first = days[0]
     row = first.row
     metric = NAMES[first.limit.metric]
+    rate = _percent(row.rate)
     least = _percent(_lower_bound(first))
-    rate = f"a {metric} of {_percent(row.rate)} (at least {least})"
-    measured = f"version {row.code} has {rate} among {row.users:,} users on {row.day}"
+    measured = f"version {row.code} has a {metric} of {rate} (at least {least})"
+    users = f"{row.users:,} users on {row.day}"
     noun = "limits"
     if len(days) == 1:
         noun = "limit"
     limits = " and ".join(map(_limit, days))
-    return f"{measured}: above the {noun} of {limits}"
+    return f"{measured} among {users}: above the {noun} of {limits}"
 
 
 def section(judged: Sequence[Judged]) -> Section:
@@ -791,9 +823,10 @@ def section(judged: Sequence[Judged]) -> Section:
         header.append(capitalise(_SHORT_NAMES[metric]))
         header += [_limit_name(limit, judged) for limit in of_metric]
     rows = []
-    for days in _by_day_and_version(judged).values():
-        row = days[0].row
-        cells = [str(row.day), row.code, _users(days[0])]
+    for days in _by_day_and_version(judged):
+        first = days[0]
+        row = first.row
+        cells = [str(row.day), row.code, _users(first)]
         for metric, of_metric in limits.items():
             cells += _cells(metric, of_metric, days)
         rows.append(tuple(cells))
@@ -819,24 +852,25 @@ def _metrics(judged: Iterable[Judged]) -> list[Metric]:
     return [metric for metric in NAMES if metric in measured]
 
 
-def _by_day_and_version(
-    judged: Iterable[Judged],
-) -> dict[tuple[date, str, int], list[Judged]]:
-    """Return the findings by day, version code and a number.
+def _by_day_and_version(judged: Iterable[Judged]) -> list[list[Judged]]:
+    """Return the findings for each day and version, in this order.
 
-    The number is 0 unless Google reports the same version twice for one day: then each measurement
-    has its own number, and its own row of the table.
+    If Google reports the same version twice for one day, each measurement has findings of its own,
+    and its own row of the table.
     """
     measured: dict[tuple[Metric, date, str], list[Measurement]] = {}
     findings: dict[tuple[date, str, int], list[Judged]] = {}
     for day in judged:
         row = day.row
-        same_day = measured.setdefault((day.limit.metric, row.day, row.code), [])
+        key = (day.limit.metric, row.day, row.code)
+        same_day = measured.setdefault(key, [])
         if row not in same_day:
             same_day.append(row)
         number = same_day.index(row)
-        findings.setdefault((row.day, row.code, number), []).append(day)
-    return dict(sorted(findings.items()))
+        place = (row.day, row.code, number)
+        findings_there = findings.setdefault(place, [])
+        findings_there.append(day)
+    return [findings[place] for place in sorted(findings)]
 
 
 def _users(judged: Judged) -> str:
@@ -846,11 +880,14 @@ def _users(judged: Judged) -> str:
     users = f"{judged.row.users:,}"
     if judged.share is None:
         return users
-    return f"{users} ({judged.share * 100:.2g} %)"
+    percent = judged.share * 100
+    return f"{users} ({percent:.2g} %)"
 
 
 def _cells(
-    metric: Metric, limits: Sequence[Limit], days: Sequence[Judged]
+    metric: Metric,
+    limits: Sequence[Limit],
+    days: Sequence[Judged],
 ) -> list[str]:
     """Return the cells of one metric in a row of the table: the rate, and the finding for each of
     its limits.
@@ -861,7 +898,8 @@ def _cells(
     first = days_of_metric[0]
     rate = _percent(first.row.rate)
     if first.row.users:
-        rate += f" (at least {_percent(_lower_bound(first))})"
+        least = _percent(_lower_bound(first))
+        rate += f" (at least {least})"
     findings = {day.limit: _in_a_cell(day) for day in days_of_metric}
     cells = [rate]
     cells += [findings.get(limit, "") for limit in limits]
@@ -877,7 +915,8 @@ def _in_a_cell(judged: Judged) -> str:
     }
     finding = words.get(judged.finding, judged.finding)
     if judged.limit.relative and judged.bound is not None:
-        return f"{finding}, limit {_percent(judged.bound)}"
+        limit = _percent(judged.bound)
+        return f"{finding}, limit {limit}"
     return finding
 
 
@@ -885,10 +924,11 @@ def _limit_name(limit: Limit, judged: Iterable[Judged]) -> str:
     """Return how people call a limit: `limit 1.09 %`, `1.5 times 41's`."""
     if not limit.relative:
         return f"limit {_percent(limit.value)}"
+    times = f"{limit.value:g} times"
     codes = _other_codes(judged)
     if codes:
-        return f"{limit.value:g} times {codes}'s"
-    return f"{limit.value:g} times what everybody has"
+        return f"{times} {codes}'s"
+    return f"{times} what everybody has"
 
 
 def _charts(judged: Sequence[Judged]) -> Iterator[Chart]:
@@ -896,8 +936,10 @@ def _charts(judged: Sequence[Judged]) -> Iterator[Chart]:
     for metric in _metrics(judged):
         by_version: dict[str, list[Judged]] = {}
         for day in judged:
-            if day.limit.metric == metric and day.bound is not None:
-                by_version.setdefault(day.row.code, []).append(day)
+            if day.limit.metric != metric or day.bound is None:
+                continue
+            of_version = by_version.setdefault(day.row.code, [])
+            of_version.append(day)
         for code, days in by_version.items():
             yield _chart(metric, code, days)
 
@@ -915,9 +957,11 @@ def _chart(metric: Metric, code: str, days: Sequence[Judged]) -> Chart:
     for row in rows:
         labels.append(f"{row.day:%d %b}")
         rates.append(row.rate)
-    lines = [*_lines_of_limits(days, rows), *_line_of_others(days, rows)]
+    lines = list(_lines_of_limits(days, rows))
+    lines += _line_of_others(days, rows)
+    name = capitalise(NAMES[metric])
     return Chart(
-        title=f"{capitalise(NAMES[metric])} of {code} in percent",
+        title=f"{name} of {code} in percent",
         labels=tuple(labels),
         bars=_in_percent(rates),
         over=tuple(over.values()),
@@ -934,9 +978,10 @@ def _certainty(metric: Metric, days: Sequence[Judged]) -> str:
     if not certain:
         return ""
     worst = max(certain, key=_lower_bound)
+    name = _SHORT_NAMES[metric]
     day = f"{worst.row.day:%d %b}"
     least = _percent(_lower_bound(worst))
-    return f"The {_SHORT_NAMES[metric]} of {day} is at least {least}, with 95 % confidence."
+    return f"The {name} of {day} is at least {least}, with 95 % confidence."
 
 
 def _lines_of_limits(
@@ -945,7 +990,8 @@ def _lines_of_limits(
     """Yield a line for each limit, under its name."""
     bounds: dict[Limit, dict[Measurement, float | None]] = {}
     for day in days:
-        bounds.setdefault(day.limit, {})[day.row] = day.bound
+        bound_by_row = bounds.setdefault(day.limit, {})
+        bound_by_row[day.row] = day.bound
     for limit, bound_by_row in bounds.items():
         shares = list(map(bound_by_row.get, rows))
         yield _limit_name(limit, days), _in_percent(shares)
@@ -983,7 +1029,8 @@ def _in_percent(shares: Sequence[float | None]) -> tuple[float, ...]:
     for share in shares:
         if share is not None:
             last = share
-        percents.append(round(100 * last, 4))
+        percent = round(100 * last, 4)
+        percents.append(percent)
     return tuple(percents)
 
 
@@ -999,4 +1046,5 @@ def _limit(judged: Judged) -> str:
 
 def _percent(share: float) -> str:
     """Return a rate for people: `1.09 %`."""
-    return f"{share * 100:.3g} %"
+    percent = share * 100
+    return f"{percent:.3g} %"
