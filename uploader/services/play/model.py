@@ -42,16 +42,19 @@ class TrackName:
     @property
     def form_factor(self) -> str:
         """The prefix of the tracks of watches, TVs or cars; empty for the tracks of phones."""
-        return self.text.rpartition(":")[0]
+        form_factor, _, _ = self.text.rpartition(":")
+        return form_factor
 
     @property
     def base(self) -> str:
         """The name without the prefix of a form factor."""
-        return self.text.rpartition(":")[2]
+        _, _, base = self.text.rpartition(":")
+        return base
 
     def beside(self, base: str) -> str:
         """Return the name of another track for the same form factor."""
-        return self.text.removesuffix(self.base) + base
+        prefix = self.text.removesuffix(self.base)
+        return prefix + base
 
 
 @dataclass(frozen=True)
@@ -119,7 +122,8 @@ class Release:
     @property
     def name(self) -> str:
         """The name; empty if it has none."""
-        return str(self.json.get("name") or "")
+        name = self.json.get("name") or ""
+        return str(name)
 
     @property
     def notes(self) -> Notes:
@@ -184,18 +188,21 @@ class Release:
 
     def has_any_of(self, version_codes: Iterable[str]) -> bool:
         """Return whether the release has at least one of these version codes."""
-        return not set(self.version_codes).isdisjoint(version_codes)
+        own = set(self.version_codes)
+        return not own.isdisjoint(version_codes)
 
     def has_same_reach(self, other: Release) -> bool:
         """Return whether both have the same status and the same share of users."""
-        same_share = is_same_share(self.user_fraction, other.user_fraction)
-        return self.status == other.status and same_share
+        if self.status != other.status:
+            return False
+        return is_same_share(self.user_fraction, other.user_fraction)
 
     def covers(self, other: Release) -> bool:
         """Return whether this release has every version code of `other`, which has at least one."""
         if not other.version_codes:
             return False
-        return set(other.version_codes) <= set(self.version_codes)
+        own = set(self.version_codes)
+        return own.issuperset(other.version_codes)
 
     def with_version_codes(self, version_codes: Iterable[str]) -> Release:
         """Return the release with these version codes instead."""
@@ -298,7 +305,11 @@ class Release:
 
     def part(self, fields: Iterable[str]) -> dict[str, Any]:
         """Return the JSON of those of the fields that the release has."""
-        return {name: self.json[name] for name in fields if name in self.json}
+        part = {}
+        for name in fields:
+            if name in self.json:
+                part[name] = self.json[name]
+        return part
 
     def _with(self, name: str, value: object) -> Release:
         """Return the release with another value of one field."""
@@ -327,11 +338,12 @@ class ListedArtifact:
         version_code = entry.get("versionCode")
         if not isinstance(version_code, int):
             return None
+        sha256 = _stated_sha256(entry)
         # A bundle has its digest itself, an APK in `binary`.
         binary = entry.get("binary")
         if isinstance(binary, Mapping):
-            return cls(version_code, _stated_sha256(binary), entry)
-        return cls(version_code, _stated_sha256(entry), entry)
+            sha256 = _stated_sha256(binary)
+        return cls(version_code, sha256, entry)
 
 
 @dataclass(frozen=True)
@@ -349,9 +361,14 @@ class ListedImage:
     @classmethod
     def from_json(cls, entry: Mapping[str, Any]) -> ListedImage:
         """Read an entry of a list, or of the response to an upload."""
-        image_id = str(entry.get("id") or "")
-        url = str(entry.get("url") or "")
-        return cls(image_id, _stated_sha256(entry), url, entry)
+        image_id = entry.get("id") or ""
+        url = entry.get("url") or ""
+        return cls(
+            id=str(image_id),
+            sha256=_stated_sha256(entry),
+            url=str(url),
+            json=entry,
+        )
 
 
 def _stated_sha256(entry: Mapping[str, Any]) -> str:
@@ -380,7 +397,9 @@ def is_same_share(share: float | None, other: float | None) -> bool:
 
 def is_smaller_share(share: float, other: float) -> bool:
     """Return whether a share of users is smaller than another one by more than rounding."""
-    return share < other and not is_same_share(share, other)
+    if is_same_share(share, other):
+        return False
+    return share < other
 
 
 def having_status(releases: Iterable[Release], *statuses: Status) -> list[Release]:
@@ -427,8 +446,10 @@ def highest_of(version_codes: Iterable[str]) -> int:
 
 def version_code_outputs(version_codes: Sequence[str]) -> dict[str, str]:
     """Return the outputs `version-code`, the highest, and `version-codes`, all in this order."""
-    highest = max(version_codes, key=int, default="")
-    return {"version-code": highest, "version-codes": ",".join(version_codes)}
+    return {
+        "version-code": max(version_codes, key=int, default=""),
+        "version-codes": ",".join(version_codes),
+    }
 
 
 def _is_documented(entry: Mapping[str, Any]) -> bool:
@@ -437,7 +458,9 @@ def _is_documented(entry: Mapping[str, Any]) -> bool:
         return False
     if not _is_fraction(entry.get("userFraction")):
         return False
-    return _is_text(entry.get("status")) and _is_text(entry.get("name"))
+    if not _is_text(entry.get("status")):
+        return False
+    return _is_text(entry.get("name"))
 
 
 def _are_version_codes(value: object) -> bool:
@@ -457,7 +480,9 @@ def _is_fraction(value: object) -> bool:
         return True
     if isinstance(value, bool):  # an int to Python
         return False
-    return isinstance(value, int | float) and 0 <= value <= 1
+    if not isinstance(value, int | float):
+        return False
+    return 0 <= value <= 1
 
 
 def _is_text(value: object) -> bool:
