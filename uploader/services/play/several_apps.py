@@ -138,7 +138,8 @@ class App:
         """Make one JSON request, whose retries are logged under the app's name."""
         if not call.gives_up:
             self.check()
-        return self._whole.call(replace(call, about=self.package))
+        named = replace(call, about=self.package)
+        return self._whole.call(named)
 
     def expect(self, uploads: Sequence[Upload]) -> None:
         """Reserve places in the results for files."""
@@ -175,11 +176,13 @@ class App:
 
     def backoff(self) -> Backoff:
         """Begin a series of waits on the schedule of retries."""
-        return _AppBackoff(self, self._whole.backoff())
+        waits = self._whole.backoff()
+        return _AppBackoff(self, waits)
 
     def poll(self, seconds: float, first: float = FIRST_POLL) -> Poll:
         """Begin a series of waits that ends after so many seconds."""
-        return _AppPoll(self, self._whole.poll(seconds, first))
+        waits = self._whole.poll(seconds, first)
+        return _AppPoll(self, waits)
 
     def together(self, work: Sequence[Callable[[], T]]) -> list[T]:
         """Do several things of the app at the same time."""
@@ -267,7 +270,8 @@ class _AppBackoff:
 
     def wait(self, why: str) -> None:
         self._app.check()
-        self._waits.wait(f"{why}, for {self._app.package}")
+        reason = f"{why}, for {self._app.package}"
+        self._waits.wait(reason)
 
 
 class _AppPoll:
@@ -283,7 +287,8 @@ class _AppPoll:
 
     def wait(self, why: str) -> bool:
         self._app.check()
-        return self._waits.wait(f"{why}, for {self._app.package}")
+        reason = f"{why}, for {self._app.package}"
+        return self._waits.wait(reason)
 
 
 class SeveralApps:
@@ -371,7 +376,8 @@ class SeveralApps:
             app.failure = error
             if stop:
                 for other in self.apps:
-                    other.stop(self._reason_to_stop(app, error))
+                    why = self._reason_to_stop(app, error)
+                    other.stop(why)
 
     def _reason_to_stop(
         self,
@@ -418,7 +424,8 @@ class SeveralApps:
         the others.
         """
         with self._lock:
-            self._planned[app.package] = tuple(_of(app.package, sections))
+            named = _of(app.package, sections)
+            self._planned[app.package] = tuple(named)
             planned: list[Section] = []
             for tables in self._planned.values():
                 planned += tables
@@ -467,13 +474,15 @@ class SeveralApps:
         published: dict[str, str] = {}
         values = []
         for app in self.apps:
-            values.append(app.outputs.get(name, ""))
+            value = app.outputs.get(name, "")
+            values.append(value)
             if name in app.outputs:
-                published[app.package] = app.outputs[name]
+                published[app.package] = value
         if name in _JSON:
             return _join_json(published)
         if name in _LISTS:
-            return ",".join(filter(None, values))
+            known = filter(None, values)
+            return ",".join(known)
         if name == "sent-for-review":  # of the apps that were committed
             return _all_or_none(published.values())
         if name == "committed":
@@ -501,6 +510,12 @@ class SeveralApps:
             self._context.show("Apps", table.lines(), sections)
         if failed:
             raise self._explain_failure(failed)
+        return self._join_outcomes(headline, sections)
+
+    def _join_outcomes(self, headline: str, sections: tuple[Section, ...]) -> Outcome:
+        """Return one outcome for all apps, with their links, their remarks after the headline, and
+        the trouble that counts most.
+        """
         links: list[tuple[str, str]] = []
         troubles = []
         for app in self.apps:
@@ -508,13 +523,16 @@ class SeveralApps:
             if outcome is None:
                 continue
             for name, link in outcome.links:
-                links.append((f"{name} of {app.package}", link))
+                name_of_app = f"{name} of {app.package}"
+                links.append((name_of_app, link))
             if outcome.trouble:
-                troubles.append(_prefix_package(app.package, outcome.trouble))
+                named = _prefix_package(app.package, outcome.trouble)
+                troubles.append(named)
             if outcome.remarks:
                 headline += f" {app.package}:{outcome.remarks}"
         trouble = min(troubles, key=rank, default=None)
-        return Outcome(headline, tuple(links[:_LINKS]), sections, trouble)
+        first_links = tuple(links[:_LINKS])
+        return Outcome(headline, first_links, sections, trouble)
 
     def _folded_changes(self) -> list[Section]:
         """Return the tables of what each app has changed, or was about to change, folded."""
@@ -528,18 +546,21 @@ class SeveralApps:
 
     def _state_of(self, app: App) -> AppState:
         """Return how an app has ended, for the table of apps."""
+        sections = self._planned.get(app.package, ())
+        headline = ""
+        remarks = ""
         outcome = app.outcome
-        if outcome is None:
-            planned = self._planned.get(app.package, ())
-            return AppState(app.package, app.outputs, planned, app.error)
-        headline = outcome.headline.removeprefix(f"{app.package} ")
+        if outcome is not None:
+            sections = outcome.sections
+            headline = outcome.headline.removeprefix(f"{app.package} ")
+            remarks = outcome.remarks
         return AppState(
-            app.package,
-            app.outputs,
-            outcome.sections,
-            app.error,
-            headline,
-            outcome.remarks,
+            package=app.package,
+            outputs=app.outputs,
+            sections=sections,
+            failure=app.error,
+            headline=headline,
+            remarks=remarks,
         )
 
     def _as_json(self, app: App) -> dict[str, Any]:
@@ -584,13 +605,16 @@ class SeveralApps:
             return error
         packages_by_fate: dict[str, list[str]] = {}
         for app in self.apps:
-            packages_by_fate.setdefault(_fate(app), []).append(app.package)
+            fate = _fate(app)
+            same_fate = packages_by_fate.setdefault(fate, [])
+            same_fate.append(app.package)
         sentences = []
         for fate, packages in packages_by_fate.items():
             words = fate
             if fate == _KEPT and len(packages) > 1:
                 words = _ALL_KEPT
-            sentences.append(f"{words}: {', '.join(packages)}.")
+            names = ", ".join(packages)
+            sentences.append(f"{words}: {names}.")
         if _PERHAPS in packages_by_fate:
             error = error.with_commit_in_doubt()
         return error.with_advice(also=" ".join(sentences))
@@ -600,8 +624,10 @@ def _join_json(published: Mapping[str, str]) -> str:
     """Return a JSON object with the value of each app, which is JSON, under its package name."""
     members = []
     for package, value in published.items():
-        members.append(f"{json.dumps(package)}: {value}")
-    return f"{{{', '.join(members)}}}"
+        name = json.dumps(package)
+        members.append(f"{name}: {value}")
+    joined = ", ".join(members)
+    return f"{{{joined}}}"
 
 
 def _all_or_none(values: Iterable[str]) -> str:
@@ -625,7 +651,8 @@ def _worst_served(values: Sequence[str]) -> str:
 def _of(package: str, sections: Iterable[Section]) -> Iterator[Section]:
     """Yield the tables of an app with its name in their titles."""
     for section in sections:
-        yield replace(section, title=f"{section.title}: {package}")
+        title = f"{section.title}: {package}"
+        yield replace(section, title=title)
 
 
 def _prefix_package(package: str, error: UploaderError) -> UploaderError:
@@ -634,7 +661,8 @@ def _prefix_package(package: str, error: UploaderError) -> UploaderError:
     """
     if isinstance(error, Interrupted):
         return error
-    return error.with_what(f"{package}: {error.what}")
+    what = f"{package}: {error.what}"
+    return error.with_what(what)
 
 
 def _fate(app: App) -> str:
