@@ -44,25 +44,45 @@ class AppState:
 def table(apps: Sequence[AppState], *, commits: bool) -> Section:
     """Return the table of all apps, in the order in which they were given."""
     failed = [app.package for app in apps if _has_failed_by_itself(app)]
+    failed_apps = " and ".join(failed)
     rows = []
     for app in apps:
-        state = _state_after_commit(app) if commits else _state_without_commit(app)
-        review = _review(app) if commits else ""
         remarks = _remarks(app)
-        if commits and failed and app.outputs.get("edit-id") and _waits(app):
-            remarks = f"not tried: {' and '.join(failed)} failed"
-        rows.append((app.package, _version(app), _was(app), state, review, remarks))
+        if commits:
+            state = _state_after_commit(app)
+            review = _review(app)
+            if failed and _waits(app):
+                remarks = f"not tried: {failed_apps} failed"
+        else:
+            state = _state_without_commit(app)
+            review = ""
+        row = (
+            app.package,
+            _version(app),
+            _was(app),
+            state,
+            review,
+            remarks,
+        )
+        rows.append(row)
     return Section("Apps", HEADER, tuple(rows))
 
 
 def _has_failed_by_itself(app: AppState) -> bool:
     """Return whether the app has a failure of its own; a signal is not one."""
-    return app.failure is not None and not isinstance(app.failure, Interrupted)
+    if app.failure is None:
+        return False
+    return not isinstance(app.failure, Interrupted)
 
 
 def _waits(app: AppState) -> bool:
-    """Return whether the app is surely not committed, for no reason of its own."""
-    return app.failure is None and app.outputs.get("committed", "false") == "false"
+    """Return whether the app has an edit that is surely not committed, for no reason of its own."""
+    if app.failure is not None:
+        return False
+    if not app.outputs.get("edit-id"):
+        return False
+    committed = app.outputs.get("committed", "false")
+    return committed == "false"
 
 
 def _version(app: AppState) -> str:
@@ -70,7 +90,8 @@ def _version(app: AppState) -> str:
     releases = [track.release for track in app.facts.tracks if track.release]
     if releases:
         return ", ".join(dict.fromkeys(releases))
-    return app.outputs.get("version-codes", "").replace(",", "+")
+    codes = app.outputs.get("version-codes", "")
+    return codes.replace(",", "+")
 
 
 def _was(app: AppState) -> str:
@@ -114,13 +135,15 @@ def _state_after_commit(app: AppState) -> str:
         served = app.outputs.get("served", "")
         if served:
             state += f"; what is served: {served}"
-        mark = "⚠️" if app.failure else "✅"
-        return f"{mark} {state}"
+        if app.failure:
+            return f"⚠️ {state}"
+        return f"✅ {state}"
     state = "not committed"
     if app.outputs.get("edit-id"):
         state += ", its edit is kept"
-    mark = "❌" if app.failure else "⏸️"
-    return f"{mark} {state}"
+    if app.failure:
+        return f"❌ {state}"
+    return f"⏸️ {state}"
 
 
 def _remarks(app: AppState) -> str:
@@ -146,4 +169,5 @@ def _review(app: AppState) -> str:
         return review.words(lifecycle)
     if app.outputs.get("committed") != "true":
         return ""
-    return _REVIEWS.get(app.outputs.get("sent-for-review", ""), "")
+    sent = app.outputs.get("sent-for-review", "")
+    return _REVIEWS.get(sent, "")
