@@ -67,9 +67,10 @@ def live_app(
     words = "; ".join(sentences)
     if apps:
         config["apps"] = apps
-    if apps and inputs.common.target == "play-rollout":
-        config["vitals"] = dict.fromkeys(apps, _healthy_days(min_users))
-        words += ", with measurements of healthy days"
+        if inputs.common.target == "play-rollout":
+            days = _healthy_days(min_users)
+            config["vitals"] = dict.fromkeys(apps, days)
+            words += ", with measurements of healthy days"
     return config, f"The emulator begins with {words}."
 
 
@@ -96,7 +97,9 @@ def _healthy_days(min_users: int) -> dict[str, Any]:
 
 
 def _live_before(
-    inputs: ReleaseInputs, versions: tuple[int, ...], retained: Sequence[int]
+    inputs: ReleaseInputs,
+    versions: tuple[int, ...],
+    retained: Sequence[int],
 ) -> _LiveApp | None:
     """Return what is on an app's tracks before the release of these versions; None if no lower
     version is possible.
@@ -105,8 +108,11 @@ def _live_before(
     if before[0] < 1:
         return None
     completed = Release.of(map(str, before), "completed")
-    tracks: dict[str, Sequence[Release]] = {track: [completed] for track in STANDARD}
-    words = f"{describe(completed)} on {', '.join(STANDARD)}"
+    tracks: dict[str, Sequence[Release]] = {}
+    for track in STANDARD:
+        tracks[track] = [completed]
+    standard = ", ".join(STANDARD)
+    words = f"{describe(completed)} on {standard}"
     rollout_tracks: list[str] = []
     if _needs_rollout(inputs, versions, retained):
         rollout_tracks = _tracks_with_rollout(inputs)
@@ -115,16 +121,22 @@ def _live_before(
     # The share that the run asks for must be larger.
     asked_share = inputs.user_fraction or 1
     share = min(SHARE, asked_share / 2)
-    codes = inputs.promote_version_codes or (str(before[-1] + 1),)
+    codes = inputs.promote_version_codes
+    if not codes:
+        newer = before[-1] + 1
+        codes = (str(newer),)
     rollout = Release.of(codes, "inProgress", share)
     for track in rollout_tracks:
         tracks[track] = [rollout, completed]
-    words += f"; {describe(rollout)} on {', '.join(rollout_tracks)}"
+    places = ", ".join(rollout_tracks)
+    words += f"; {describe(rollout)} on {places}"
     return _LiveApp(tracks, words)
 
 
 def _versions_before(
-    inputs: ReleaseInputs, versions: tuple[int, ...], retained: Sequence[int]
+    inputs: ReleaseInputs,
+    versions: tuple[int, ...],
+    retained: Sequence[int],
 ) -> list[int]:
     """Return the version codes that everybody has before the run, in ascending order.
 
@@ -135,22 +147,27 @@ def _versions_before(
     if not new:
         new = tuple(map(int, inputs.promote_version_codes))
     if retained and (versions or inputs.promote_from):
-        are_older = not new or max(retained) < min(new)
-        if are_older:
+        highest_retained = max(retained)
+        if not new or highest_retained < min(new):
             return sorted(set(retained))
-    lowest = min((*new, *retained), default=2)
+    given = (*new, *retained)
+    lowest = min(given, default=2)
     return [lowest - 1]
 
 
 def _needs_rollout(
-    inputs: ReleaseInputs, versions: tuple[int, ...], retained: Sequence[int]
+    inputs: ReleaseInputs,
+    versions: tuple[int, ...],
+    retained: Sequence[int],
 ) -> bool:
     """Return whether the run changes or promotes a release that is there already."""
     if inputs.common.target == "play-rollout":
         return True
     if inputs.common.target != "play" or versions:
         return False
-    return bool(inputs.promote_from or not retained)
+    if inputs.promote_from:
+        return True
+    return not retained
 
 
 def _tracks_with_rollout(inputs: ReleaseInputs) -> list[str]:
@@ -164,7 +181,8 @@ def _tracks_with_rollout(inputs: ReleaseInputs) -> list[str]:
         names = (inputs.promote_from,)
     tracks = []
     for name in names:
+        base = TrackName(name).base
         is_misspelt = form_factor(name) or guess_track(name, STANDARD)
-        if TrackName(name).base in STANDARD or not is_misspelt:
+        if base in STANDARD or not is_misspelt:
             tracks.append(name)
     return tracks
