@@ -21,7 +21,8 @@ def share(release: Release) -> str:
     """Return the share of users of a release for people: `10 %`; "" if it has none."""
     if release.user_fraction is None:
         return ""
-    return f"{release.user_fraction * 100:g} %"
+    percent = release.user_fraction * 100
+    return f"{percent:g} %"
 
 
 def all_users(on_track: Iterable[Release]) -> str:
@@ -40,8 +41,9 @@ def in_words(release: Release, on_track: Iterable[Release] = ()) -> str:
     status: str = release.status or "of unknown status"
     if release.status == "inProgress":
         status = "in progress"
-    if share(release):
-        return f"{share(release)} of users, {status}"
+    part = share(release)
+    if part:
+        return f"{part} of users, {status}"
     if release.status == "completed":
         return f"{all_users(on_track)}, {status}"
     return status
@@ -53,11 +55,14 @@ def label(release: Release, name: str = "") -> str:
     """
     versions = "+".join(release.version_codes) or "no version"
     name = release.name or name
-    if name.startswith(f"{versions} ("):
-        name = name.removeprefix(f"{versions} (").removesuffix(")")
+    versions_first = f"{versions} ("
+    if name.startswith(versions_first):
+        in_brackets = name.removeprefix(versions_first)
+        name = in_brackets.removesuffix(")")
     if not name or name == versions:
         return versions
-    return f"{first_line(name)} ({versions})"
+    title = first_line(name)
+    return f"{title} ({versions})"
 
 
 def describe(release: Release, on_track: Iterable[Release] = ()) -> str:
@@ -74,5 +79,7 @@ def describe(release: Release, on_track: Iterable[Release] = ()) -> str:
 def describe_all(live: Iterable[Release]) -> str:
     """Return all releases of a track in one line; `empty` if there are none."""
     releases = tuple(live)
+    if not releases:
+        return "empty"
     described = [describe(release, releases) for release in releases]
-    return "; ".join(described) or "empty"
+    return "; ".join(described)
