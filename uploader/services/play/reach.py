@@ -114,7 +114,8 @@ def _check_track_of_build(
     suggestion = ""
     if ":" in track:
         suggestion = guess_track(track, STANDARD)
-    prefix, _, base = (suggestion or track).rpartition(":")
+    meant = suggestion or track
+    prefix, _, base = meant.rpartition(":")
     form_of_track = FORM_FACTORS.get(prefix)
     if form_of_track and form_of_track not in forms:
         devices = form_of_track.devices
@@ -124,7 +125,8 @@ def _check_track_of_build(
         )
         if suggestion:
             what = f"{track}: did you mean `{suggestion}`? {what}"
-        accepted = f"{_names_of_tracks(forms, base)}, or a build for {devices}"
+        names = _names_of_tracks(forms, base)
+        accepted = f"{names}, or a build for {devices}"
         problems.add("tracks", what, accepted, code="form-factor-differs")
     if prefix:
         return
@@ -139,8 +141,7 @@ def _check_track_of_build(
 def _names_of_tracks(forms: Sequence[FormFactor], base: str) -> str:
     """Return the tracks that correspond to `base` for builds with these form factors."""
     if forms:
-        prefixes = [form.prefix for form in forms]
-        names = [f"`{prefix}:{base}`" for prefix in prefixes]
+        names = [f"`{form.prefix}:{base}`" for form in forms]
         return " or ".join(names)
     if base == QA:
         return "`internal`"
@@ -161,7 +162,9 @@ def check_upgrade(change: TrackChange) -> None:
             return
         if release.status == "completed":
             completed += release.version_codes
-    if not new or not completed or not new.isdisjoint(completed):
+    if not new or not completed:
+        return
+    if not new.isdisjoint(completed):
         return
     if change.release.status == "draft":
         return
@@ -190,8 +193,9 @@ def find_shadowed_tracks(
     changed_tracks = {change.track: change.after for change in changes}
     on_tracks = {**live, **changed_tracks}
     for change in changes:
-        new = change.release.highest_version_code
-        if new < 0 or change.release.status in ("draft", "halted"):
+        release = change.release
+        new = release.highest_version_code
+        if new < 0 or release.status in ("draft", "halted"):
             continue
         for track, releases in on_tracks.items():
             if not _is_more_open(track, change.track):
@@ -247,8 +251,10 @@ def _is_first_staged(change: TrackChange) -> bool:
 
 def _is_more_open(track: str, other: str) -> bool:
     """Return whether a track is for the same devices as another one, and for more people."""
-    same_form = TrackName(track).form_factor == TrackName(other).form_factor
-    return same_form and _openness(track) < _openness(other)
+    form = TrackName(track).form_factor
+    if form != TrackName(other).form_factor:
+        return False
+    return _openness(track) < _openness(other)
 
 
 def _openness(track: str) -> int:
@@ -276,9 +282,11 @@ def find_devices_left_behind(
     recorded = _recall_levels(job, context)
     for change in changes:
         completed = last_completed(change.before)
-        if not completed or not recorded.keys() >= set(completed):
+        are_recorded = recorded.keys() >= set(completed)
+        if not completed or not are_recorded:
             continue
-        lowest_before = min(recorded[code] for code in completed)
+        levels_before = [recorded[code] for code in completed]
+        lowest_before = min(levels_before)
         if lowest_before >= lowest:
             continue
         below = f"{lowest_before}"
@@ -308,8 +316,9 @@ def remember_levels(job: ReleaseJob, context: Context) -> None:
     if not new_levels or not job.lasting_state:
         return
     levels = {**_recall_levels(job, context), **new_levels}
-    newest = list(levels.items())[-_MAX_KNOWN:]
-    context.remember(_key(job), json.dumps(dict(newest)))
+    entries = list(levels.items())
+    newest = dict(entries[-_MAX_KNOWN:])
+    context.remember(_key(job), json.dumps(newest))
 
 
 def _recall_levels(job: ReleaseJob, context: Context) -> dict[str, int]:
