@@ -53,6 +53,8 @@ _EDIT = (
 # What only an edit shows: the tracks with their releases, and the highest version code ever
 # uploaded.
 _EditContent: TypeAlias = tuple[Mapping[str, Releases], int]
+# the releases of each track, as Google Play lists them with their reviews
+_Lists: TypeAlias = dict[str, tuple[review.Listed, ...]]
 
 
 @dataclass(frozen=True)
@@ -98,12 +100,15 @@ def prepare(inputs: StatusInputs, files: Artifacts, workspace: Workspace) -> Pre
     several = len(inputs.package_name) > 1
     if several:
         check_several(inputs, problems)
-    may_open = not (inputs.common.dry_run or inputs.wait_for or inputs.existing_edit_id)
+    may_open = True
+    if inputs.common.dry_run or inputs.wait_for or inputs.existing_edit_id:
+        may_open = False
     goal: review.ReviewGoal | None = None
     if inputs.wait_for:
         goal = review.goal_of(inputs, inputs.tracks, problems)
     jobs = []
     lines: list[str] = []
+    apps: dict[str, tuple[int, ...]] = {}
     for package in inputs.package_name or (PACKAGE,):
         job = StatusJob(
             package,
@@ -116,11 +121,11 @@ def prepare(inputs: StatusInputs, files: Artifacts, workspace: Workspace) -> Pre
         )
         jobs.append(job)
         lines += _steps(job)
+        apps[package] = ()
     problems.raise_if_any()
     begin = partial(flow, jobs[0])
     if several:
         begin = partial(_flow_of_several, jobs)
-    apps: dict[str, tuple[int, ...]] = {job.package: () for job in jobs}
     return Prepared(tuple(lines), (SCOPE,), begin, apps=apps)
 
 
@@ -194,7 +199,9 @@ def flow(job: StatusJob, context: Context) -> Outcome:
             )
         if job.goal is None or outcome.trouble:
             return outcome
-        names = job.tracks or tuple(newest_first)[:1] or STANDARD[:1]
+        names = job.tracks
+        if not names:
+            names = tuple(newest_first)[:1] or STANDARD[:1]
         return review.wait_for_review(
             job.package, names, (), job.goal, outcome, context
         )
@@ -217,11 +224,44 @@ def _status(job: StatusJob, context: Context) -> tuple[dict[str, Reviewed], Outc
 
     Returns those that have releases, that of the newest release first, and the outcome.
     """
-    lists: dict[str, tuple[review.Listed, ...]] = {}
+    lists, content = _read_both(job, context)
+    on_tracks: Mapping[str, Releases] = {}
+    highest_uploaded = -1
+    if content:
+        on_tracks, highest_uploaded = content
+    if not job.tracks:
+        unlisted = [name for name in on_tracks if name not in lists]
+        lists |= _read_lists(job, unlisted, context)
+    elif content:
+        _warn_of_missing_tracks(job, on_tracks, context)
+    reviewed = {}
+    for track, listed in lists.items():
+        live = on_tracks.get(track, ())
+        releases = _track(listed, live, in_edit=bool(content))
+        if releases:
+            reviewed[track] = releases
+    table = _table(reviewed)
+    for line in table.lines():
+        context.info(line)
+    newest_first = _newest_first(reviewed)
+    context.publish(outputs(newest_first))
+    if content:
+        next_code = highest_uploaded + 1
+        context.publish({"next-version-code": str(next_code)})
+    headline = f"{job.package}: {_summary(newest_first)}."
+    return newest_first, Outcome(headline, sections=(table,))
+
+
+def _read_both(job: StatusJob, context: Context) -> tuple[_Lists, _EditContent | None]:
+    """Return what Google Play lists for the job's tracks (the standard ones if it names none), and
+    what only an edit shows. They are read at the same time.
+    """
+    lists: _Lists = {}
     content: _EditContent | None = None
 
     def read_lists() -> None:
-        lists.update(_read_lists(job, job.tracks or STANDARD, context))
+        names = job.tracks or STANDARD
+        lists.update(_read_lists(job, names, context))
         if job.rehearsal:
             context.info("A rehearsal tries no credentials: the emulator has its own.")
         else:
@@ -234,29 +274,7 @@ def _status(job: StatusJob, context: Context) -> tuple[dict[str, Reviewed], Outc
         content = _content(job, context)
 
     context.together([read_lists, read_edit])
-    on_tracks: Mapping[str, Releases] = {}
-    highest_uploaded = -1
-    if content:
-        on_tracks, highest_uploaded = content
-    if not job.tracks:
-        unlisted = [name for name in on_tracks if name not in lists]
-        lists |= _read_lists(job, unlisted, context)
-    elif content:
-        _warn_of_missing_tracks(job, on_tracks, context)
-    reviewed = {}
-    for track, listed in lists.items():
-        releases = _track(listed, on_tracks.get(track, ()), in_edit=bool(content))
-        if releases:
-            reviewed[track] = releases
-    table = _table(reviewed)
-    for line in table.lines():
-        context.info(line)
-    newest_first = _newest_first(reviewed)
-    context.publish(outputs(newest_first))
-    if content:
-        context.publish({"next-version-code": str(highest_uploaded + 1)})
-    headline = f"{job.package}: {_summary(newest_first)}."
-    return newest_first, Outcome(headline, sections=(table,))
+    return lists, content
 
 
 def _warn_of_missing_tracks(
@@ -302,9 +320,7 @@ def _summary(newest_first: Mapping[str, Reviewed]) -> str:
     return "no releases"
 
 
-def _read_lists(
-    job: StatusJob, names: Sequence[str], context: Context
-) -> dict[str, tuple[review.Listed, ...]]:
+def _read_lists(job: StatusJob, names: Sequence[str], context: Context) -> _Lists:
     """Return the releases of each of these tracks with the states of their reviews."""
     reads = [
         partial(
@@ -332,8 +348,10 @@ def _content(job: StatusJob, context: Context) -> _EditContent | None:
         return None
     kept = find_unfinished_edit(job.package, context)
     if kept:
-        what = "would be closed by another, so only the review is looked at."
-        context.warning(f"Edit {kept} of an unfinished release {what}")
+        context.warning(
+            f"Edit {kept} of an unfinished release would be closed by another, so only the "
+            "review is looked at."
+        )
         return None
     try:
         edit = client.insert(context, job.package)
@@ -407,9 +425,11 @@ def outputs(on_tracks: Mapping[str, Reviewed]) -> dict[str, str]:
     on_all: list[ReviewedRelease] = []
     for reviewed in on_tracks.values():
         on_all += reviewed
-    version_codes = set(all_version_codes(reviewed.release for reviewed in on_all))
+    releases = [reviewed.release for reviewed in on_all]
+    version_codes = set(all_version_codes(releases))
     highest_first = sorted(version_codes, key=int, reverse=True)
-    values = {"status": status_output(on_tracks), **version_code_outputs(highest_first)}
+    values = {"status": status_output(on_tracks)}
+    values |= version_code_outputs(highest_first)
     if on_all:
         latest = newest(on_all)
         values["lifecycle"] = latest.state
