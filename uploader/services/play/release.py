@@ -98,7 +98,8 @@ def _end_with_committed_edit(job: ReleaseJob, context: Context) -> Outcome:
     headline = f"Edit {job.existing_edit} of {job.package} is committed already, {who}"
     if job.tracks:
         release = release_words.label(Release.of(versions), display_name(job))
-        headline += f", with {release} on {', '.join(job.tracks)}"
+        tracks = ", ".join(job.tracks)
+        headline += f", with {release} on {tracks}"
     return Outcome(f"{headline}.")
 
 
@@ -108,16 +109,11 @@ def _check_part_was_committed(
     """Raise ReleaseRefused if nothing shows that the part of a job was in its edit, which is
     committed: its versions are not listed, or it asks for something that no list has.
     """
-    missing = [
-        track
-        for track in job.tracks
-        if not _is_listed(
-            context,
-            job,
-            track,
-            versions,
-        )
-    ]
+    missing = []
+    for track in job.tracks:
+        is_there = _is_listed(context, job, track, versions)
+        if not is_there:
+            missing.append(track)
     if missing:
         where = f"on {', '.join(missing)}"
     elif _asks_for_unlisted(job):
@@ -157,7 +153,9 @@ def _is_listed(
     on_track: set[str] = set()
     for release in list_releases(context, job.package, track):
         on_track.update(release.codes)
-    return bool(versions) and on_track.issuperset(versions)
+    if not versions:
+        return False
+    return on_track.issuperset(versions)
 
 
 def follow_up(
@@ -260,7 +258,8 @@ def _give_up(
     stay open.
     """
     for release in releases:
-        release.give_up(run.reason_of(release.app, keep=keep), keep=keep)
+        why = run.reason_of(release.app, keep=keep)
+        release.give_up(why, keep=keep)
 
 
 def _headline_of_several(jobs: Sequence[ReleaseJob], apps: Sequence[App]) -> str:
@@ -279,7 +278,8 @@ def _headline_of_several(jobs: Sequence[ReleaseJob], apps: Sequence[App]) -> str
         app.package for app in apps if app.outputs.get("sent-for-review") == "false"
     ]
     if waiting:
-        headline += f" Continue in the Play Console with {', '.join(waiting)}."
+        packages = ", ".join(waiting)
+        headline += f" Continue in the Play Console with {packages}."
     return headline
 
 
@@ -314,8 +314,10 @@ class AppRelease:
 
     def _publish(self, edit: ReleaseEdit) -> Outcome:
         """Publish what is staged in the edit; a fresh edit is staged first."""
-        if self._staged is not None and self._staged[0] is edit:
-            return publish(edit, self._staged[1])
+        if self._staged is not None:
+            staged_edit, changes = self._staged
+            if staged_edit is edit:
+                return publish(edit, changes)
         changes = stage(edit)
         self._staged = edit, changes
         return publish(edit, changes)
@@ -368,7 +370,9 @@ def _serves_again(edit: ReleaseEdit) -> bool:
         return False  # it makes a release, and finds that one on the track
     if job.lasting_state:
         return False
-    return job.options.status in SERVED and edit.state.in_doubt
+    if job.options.status not in SERVED:
+        return False
+    return edit.state.in_doubt
 
 
 class Attempt:
@@ -414,11 +418,13 @@ class Attempt:
         what = str(error)
         if isinstance(error, UploaderError):
             what = error.what
-        lost.context.warning(f"{what.rstrip('.')}. Starting over in a fresh edit.")
+        why = what.rstrip(".")
+        lost.context.warning(f"{why}. Starting over in a fresh edit.")
         if not lost.state.in_doubt:
             edit_lifecycle.mark_uploads_lost(lost, error)
-        self.edit = edit_lifecycle.insert_edit(lost.job, lost.context, lost)
-        self.edit.previous = replace(self.edit.previous, overtaken=overtaken)
+        fresh = edit_lifecycle.insert_edit(lost.job, lost.context, lost)
+        fresh.previous = replace(fresh.previous, overtaken=overtaken)
+        self.edit = fresh
 
     def settle(self, error: Exception, *, keep: bool = False) -> Exception:
         """Keep, delete or forget the edit after a failure, and return the failure to report.
@@ -438,7 +444,9 @@ def _is_committed_by_others(edit: ReleaseEdit, error: Exception) -> bool:
 
 def _says_gone(error: Exception) -> bool:
     """Return whether an error is the refusal of an edit that is gone."""
-    return isinstance(error, ApiError) and find(error) is EDIT_GONE
+    if not isinstance(error, ApiError):
+        return False
+    return find(error) is EDIT_GONE
 
 
 def _note_if_gone(edit: ReleaseEdit, error: Exception) -> None:
@@ -451,7 +459,9 @@ def _is_replaceable(edit: ReleaseEdit, error: Exception) -> bool:
     """Return whether a fresh edit may take the place of the edit: it is lost, and either it is our
     own, or its commit is in doubt, which the look from a fresh edit settles.
     """
-    if edit.state.stage is not Stage.GONE or _is_committed_by_others(edit, error):
+    if edit.state.stage is not Stage.GONE:
+        return False
+    if _is_committed_by_others(edit, error):
         return False
     return edit.state.own or edit.state.in_doubt
 
