@@ -200,12 +200,13 @@ def find_shadowed_tracks(
         for track, releases in on_tracks.items():
             if not _is_more_open(track, change.track):
                 continue
-            offered = highest_of(last_completed(releases))
+            completed = last_completed(releases)
+            offered = highest_of(completed)
             if offered > new:
-                also = ""
-                if TrackName(track).base != STANDARD[0]:
-                    also = f" who may get {track}, too,"
-                yield f"testers on {change.track}{also} get {offered} from {track}, not {new}"
+                testers = f"testers on {change.track}"
+                if not _is_production(track):
+                    testers += f" who may get {track}, too,"
+                yield f"{testers} get {offered} from {track}, not {new}"
             elif offered == new and track not in changed_tracks:
                 yield f"{new} is on {track} already, which reaches more people than {change.track}"
 
@@ -242,11 +243,16 @@ def _is_first_staged(change: TrackChange) -> bool:
     time" (Play Console Help, "Release app updates with staged rollouts"). It is not documented
     whether the API refuses one.
     """
-    if TrackName(change.track).base != STANDARD[0]:
+    if not _is_production(change.track):
         return False
     if change.release.status != "inProgress":
         return False
     return not having_status(change.before, "completed", "inProgress", "halted")
+
+
+def _is_production(track: str) -> bool:
+    """Return whether a track is the production track of a form factor."""
+    return TrackName(track).base == STANDARD[0]
 
 
 def _is_more_open(track: str, other: str) -> bool:
@@ -289,9 +295,10 @@ def find_devices_left_behind(
         lowest_before = min(levels_before)
         if lowest_before >= lowest:
             continue
-        below = f"{lowest_before}"
-        if lowest - lowest_before > 1:
-            below += f" to {lowest - 1}"
+        below = str(lowest_before)
+        highest_left = lowest - 1
+        if highest_left > lowest_before:
+            below += f" to {highest_left}"
         versions = "+".join(completed)
         yield f"devices with API level {below} stay on {versions} on {change.track}"
 
@@ -315,7 +322,8 @@ def remember_levels(job: ReleaseJob, context: Context) -> None:
     new_levels = _min_levels(job)
     if not new_levels or not job.lasting_state:
         return
-    levels = {**_recall_levels(job, context), **new_levels}
+    levels = _recall_levels(job, context)
+    levels |= new_levels
     entries = list(levels.items())
     newest = dict(entries[-_MAX_KNOWN:])
     context.remember(_key(job), json.dumps(newest))
