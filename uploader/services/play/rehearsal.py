@@ -118,6 +118,18 @@ def _live_before(
         rollout_tracks = _tracks_with_rollout(inputs)
     if not rollout_tracks:
         return _LiveApp(tracks, words)
+    rollout = _rollout(inputs, before)
+    for track in rollout_tracks:
+        tracks[track] = [rollout, completed]
+    places = ", ".join(rollout_tracks)
+    words += f"; {describe(rollout)} on {places}"
+    return _LiveApp(tracks, words)
+
+
+def _rollout(inputs: ReleaseInputs, before: Sequence[int]) -> Release:
+    """Return the release in progress that the run changes or promotes; `before` are the version
+    codes of the completed one.
+    """
     # The share that the run asks for must be larger.
     asked_share = inputs.user_fraction or 1
     share = min(SHARE, asked_share / 2)
@@ -125,12 +137,7 @@ def _live_before(
     if not codes:
         newer = before[-1] + 1
         codes = (str(newer),)
-    rollout = Release.of(codes, "inProgress", share)
-    for track in rollout_tracks:
-        tracks[track] = [rollout, completed]
-    places = ", ".join(rollout_tracks)
-    words += f"; {describe(rollout)} on {places}"
-    return _LiveApp(tracks, words)
+    return Release.of(codes, "inProgress", share)
 
 
 def _versions_before(
