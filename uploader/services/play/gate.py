@@ -822,14 +822,7 @@ def section(judged: Sequence[Judged]) -> Section:
     for metric, of_metric in limits.items():
         header.append(capitalise(_SHORT_NAMES[metric]))
         header += [_limit_name(limit, judged) for limit in of_metric]
-    rows = []
-    for days in _by_day_and_version(judged):
-        first = days[0]
-        row = first.row
-        cells = [str(row.day), row.code, _users(first)]
-        for metric, of_metric in limits.items():
-            cells += _cells(metric, of_metric, days)
-        rows.append(tuple(cells))
+    rows = [_row(days, limits) for days in _by_day_and_version(judged)]
     charts = tuple(_charts(judged))
     return Section("Measurements", tuple(header), tuple(rows), charts)
 
@@ -871,6 +864,22 @@ def _by_day_and_version(judged: Iterable[Judged]) -> list[list[Judged]]:
         findings_there = findings.setdefault(place, [])
         findings_there.append(day)
     return [findings[place] for place in sorted(findings)]
+
+
+def _row(
+    days: Sequence[Judged], limits: Mapping[Metric, Sequence[Limit]]
+) -> tuple[str, ...]:
+    """Return the row of the table for one day and version."""
+    first = days[0]
+    measured = first.row
+    cells = [
+        str(measured.day),
+        measured.code,
+        _users(first),
+    ]
+    for metric, of_metric in limits.items():
+        cells += _cells(metric, of_metric, days)
+    return tuple(cells)
 
 
 def _users(judged: Judged) -> str:
