@@ -68,8 +68,8 @@ COMPARED = Planted(
 )
 LATE = Planted(
     "edit_lifecycle",
-    "in (CommitKnowledge.UNKNOWN, CommitKnowledge.STILL_OPEN)\n            or self.stage",
-    "in (CommitKnowledge.UNKNOWN,)\n            or self.stage",
+    "return self.commit in (CommitKnowledge.UNKNOWN, CommitKnowledge.STILL_OPEN)",
+    "return self.commit in (CommitKnowledge.UNKNOWN,)",
     "own edit that tells its commit",
     "is said not to be committed",
 )
@@ -124,7 +124,7 @@ PROMOTION = Planted(
 )
 PROMOTION_KEPT = Planted(
     "edit_lifecycle",
-    'return releases({"releases": [begun["release"]]})[0]',
+    'return _recorded_release(begun["release"])',
     "return None",
     "promotion",
     "another version was promoted",

@@ -260,8 +260,8 @@ def _transitions() -> dict[tuple[Position, Event], Position]:
     for stage, rules in _RULES.items():
         for rule in rules:
             for commit in rule.commits:
+                after = (rule.stage, rule.commit or commit)
                 for event in rule.events:
-                    after = (rule.stage, rule.commit or commit)
                     transitions[(stage, commit), event] = after
     return transitions
 
@@ -274,7 +274,14 @@ From HAPPENED no commit can be sent, and from COMMITTING or UNKNOWN no edit with
 be deleted.
 """
 
-NEVER_SHARED = frozenset({Event.DELETE, Event.RECALL, Event.SEEN_LIVE, Event.NOT_SEEN})
+NEVER_SHARED = frozenset(
+    {
+        Event.DELETE,
+        Event.RECALL,
+        Event.SEEN_LIVE,
+        Event.NOT_SEEN,
+    }
+)
 """What never happens to an edit that `existing-edit-id` names: others work in it, and only they can
 do it again.
 """
@@ -307,17 +314,18 @@ class EditState:
         """Whether it took the place of an edit whose commit may have happened: what is live shows
         whether it did.
         """
-        return self.stage is Stage.CLEAN and self.commit is CommitKnowledge.UNKNOWN
+        if self.stage is not Stage.CLEAN:
+            return False
+        return self.commit is CommitKnowledge.UNKNOWN
 
     @property
     def in_doubt(self) -> bool:
         """Whether a commit of the job may have happened without this program knowing it, or may
         still happen.
         """
-        return (
-            self.commit in (CommitKnowledge.UNKNOWN, CommitKnowledge.STILL_OPEN)
-            or self.stage is Stage.COMMITTING
-        )
+        if self.stage is Stage.COMMITTING:
+            return True
+        return self.commit in (CommitKnowledge.UNKNOWN, CommitKnowledge.STILL_OPEN)
 
     @property
     def may_be_live(self) -> bool:
@@ -328,13 +336,15 @@ class EditState:
         """Return whether the event may come now."""
         if event in NEVER_SHARED and not self.own:
             return False
-        return ((self.stage, self.commit), event) in TRANSITIONS
+        position = (self.stage, self.commit)
+        return (position, event) in TRANSITIONS
 
     def after(self, event: Event) -> EditState:
         """Return the state after an event. Raises LookupError for one that can't come now."""
         if not self.allows(event):
             raise LookupError(f"{event.name} can't happen to {self}")
-        stage, commit = TRANSITIONS[(self.stage, self.commit), event]
+        position = (self.stage, self.commit)
+        stage, commit = TRANSITIONS[position, event]
         own = self.own or event is Event.REPLACE
         return EditState(own, stage, commit)
 
@@ -522,7 +532,9 @@ class ReleaseEdit:
         if before.commit is CommitKnowledge.HAPPENED:
             # The changes so far are live. From here on the record is about those of this edit.
             self.record = EditRecord()
-        new = before != self.state or purpose not in self.changes
+        new = purpose not in self.changes
+        if before != self.state:
+            new = True
         self.record.changes.setdefault(purpose, "")
         if new:
             self._tell_missing((purpose,))
@@ -587,17 +599,26 @@ class ReleaseEdit:
             begun = {}
             for track, release in self.begun.releases.items():
                 begun[track] = release.to_json()
-            record["begun"] = {"wish": self.job.wish, "releases": begun}
+            record["begun"] = {
+                "wish": self.job.wish,
+                "releases": begun,
+            }
         if self.job.replace_rollout:
             rollouts = {}
             for track, codes in self.begun.rollouts.items():
                 rollouts[track] = sorted(codes)
-            record["rollouts"] = {"wish": self.job.wish, "version codes": rollouts}
+            record["rollouts"] = {
+                "wish": self.job.wish,
+                "version codes": rollouts,
+            }
         if self.previous.surely_committed:
             record["surely committed"] = True
         if self.begun.promotion_source:
             promoted = self.begun.promotion_source.to_json()
-            record["promotion"] = {"wish": self.job.promotion, "release": promoted}
+            record["promotion"] = {
+                "wish": self.job.promotion,
+                "release": promoted,
+            }
         self.context.remember(self.job.memory, json.dumps(record))
 
     def forget(self) -> None:
@@ -628,19 +649,23 @@ def _any_shown(purposes: Iterable[str]) -> bool:
 def recall_edit(job: ReleaseJob, context: Context) -> ReleaseEdit | None:
     """Return the edit that the journal holds, None if it holds none that can be read."""
     try:
-        record = json.loads(context.recall(job.memory) or "{}")
+        kept = context.recall(job.memory) or "{}"
+        record = json.loads(kept)
+        api = Edit(context, job.package, str(record["edit"]))
+        begun = JobBeginning(
+            promotion_source=_recall_source(job, record),
+            releases=_recall_releases(job, record),
+            rollouts=_recall_rollouts(job, record),
+        )
+        surely_committed = record.get("surely committed") is True
         return ReleaseEdit(
             job,
             context,
-            Edit(context, job.package, str(record["edit"])),
+            api,
             _recall_state(record),
             _recall_changes(record),
-            JobBeginning(
-                promotion_source=_recall_source(job, record),
-                releases=_recall_releases(job, record),
-                rollouts=_recall_rollouts(job, record),
-            ),
-            PreviousEdit(surely_committed=record.get("surely committed") is True),
+            begun,
+            PreviousEdit(surely_committed=surely_committed),
         )
     except _UNREADABLE:
         return None
@@ -664,7 +689,7 @@ def _recall_source(job: ReleaseJob, record: Mapping[str, Any]) -> Release | None
     begun = record.get("promotion", {})
     if begun.get("wish") != job.promotion:
         return None
-    return releases({"releases": [begun["release"]]})[0]
+    return _recorded_release(begun["release"])
 
 
 def _flag(value: object) -> bool | None:
@@ -681,8 +706,14 @@ def _recall_releases(job: ReleaseJob, record: Mapping[str, Any]) -> dict[str, Re
         return {}
     by_track = {}
     for track, release in begun["releases"].items():
-        by_track[str(track)] = releases({"releases": [release]})[0]
+        by_track[str(track)] = _recorded_release(release)
     return by_track
+
+
+def _recorded_release(recorded: object) -> Release:
+    """Return a recorded release. Raises one of `_UNREADABLE` for what is none."""
+    only_release = {"releases": [recorded]}
+    return releases(only_release)[0]
 
 
 def _recall_rollouts(
@@ -694,7 +725,8 @@ def _recall_rollouts(
         return {}
     by_track = {}
     for track, codes in begun["version codes"].items():
-        by_track[str(track)] = frozenset(map(str, codes))
+        version_codes = frozenset(map(str, codes))
+        by_track[str(track)] = version_codes
     return by_track
 
 
@@ -704,7 +736,8 @@ def _recall_state(record: Mapping[str, Any]) -> EditState:
     """
     stage = Stage(record["stage"])
     commit = CommitKnowledge(record["commit"])
-    return EditState(True, stage, commit).after(Event.RECALL)
+    recorded = EditState(True, stage, commit)
+    return recorded.after(Event.RECALL)
 
 
 def perhaps_committed(
@@ -720,7 +753,8 @@ def perhaps_committed(
         if not job.commits:
             continue
         with suppress(*_UNREADABLE):
-            record = json.loads(recall(job.memory) or "{}")
+            kept = recall(job.memory) or "{}"
+            record = json.loads(kept)
             if _recall_state(record).in_doubt:
                 packages.append(job.package)
     if not packages:
@@ -765,7 +799,8 @@ def open_edit(job: ReleaseJob, context: Context) -> ReleaseEdit:
 def _open_shared(job: ReleaseJob, context: Context) -> ReleaseEdit:
     """Return the edit that `existing-edit-id` names. Raises ApiError if it is not open."""
     api = Edit(context, job.package, job.existing_edit)
-    edit = ReleaseEdit(job, context, api, EditState(False, Stage.CHANGED))
+    shared = EditState(False, Stage.CHANGED)
+    edit = ReleaseEdit(job, context, api, shared)
     try:
         edit.api.get()
     except ApiError as refused:
@@ -789,15 +824,16 @@ def _take_up(kept: ReleaseEdit) -> ReleaseEdit:
         context.publish({"edit-id": kept.id})
     if kept.state.in_doubt:
         kept.tell_committed(None)
-    if kept.state.stage is Stage.CLEAN and kept.state.commit is CommitKnowledge.NONE:
+    was_sent = kept.state.commit is not CommitKnowledge.NONE
+    if kept.state.stage is Stage.CLEAN and not was_sent:
         # It is a copy of what was live then, and people may have changed that since.
         context.info(f"Edit {kept.id} of an earlier run has no changes in it.")
         discard(kept)
         return insert_edit(job, context)
-    was_sent = kept.state.commit is not CommitKnowledge.NONE
     if kept.state.open:
         look(kept)
-    serves = kept.changes.keys() <= job.purposes(context.sha256)
+    purposes = job.purposes(context.sha256)
+    serves = kept.changes.keys() <= purposes
     if kept.state.open and serves:
         context.info(f"Continuing in edit {kept.id} of an earlier run.")
         kept.tell_uncommitted()
@@ -840,7 +876,8 @@ def insert_edit(
     """
     if lost is None and (job.dry_run or job.rollout):
         _warn_of_closing(job.package, context)
-    edit = ReleaseEdit(job, context, client.insert(context, job.package))
+    api = client.insert(context, job.package)
+    edit = ReleaseEdit(job, context, api)
     if lost:
         _take_over(edit, lost)
     edit.remember()
@@ -913,7 +950,8 @@ def look(edit: ReleaseEdit) -> None:
 
 def _note_closed(edit: ReleaseEdit, refused: ApiError) -> None:
     """Note that the edit was committed or is gone, as the refusal says. Raises any other one."""
-    if COMMITTED.search(refused.message) or refused.reason == "editAlreadyCommitted":
+    has_reason = refused.reason == "editAlreadyCommitted"
+    if has_reason or COMMITTED.search(refused.message):
         edit.apply(Event.FOUND_COMMITTED)
     elif CHANGED_OUTSIDE.search(refused.message):
         edit.apply(Event.CLOSED_UNCOMMITTED)
@@ -974,7 +1012,8 @@ def settle(edit: ReleaseEdit, error: Exception, *, keep: bool = False) -> Except
             subject = job.package
             if job.one_of_several:
                 subject = "It"  # the line of the log names the app
-            context.warning(f"{subject} is perhaps committed: {_who_checks(edit)}.")
+            who_checks = _who_checks(edit)
+            context.warning(f"{subject} is perhaps committed: {who_checks}.")
     return error
 
 
@@ -1044,12 +1083,13 @@ def _take_back(edit: ReleaseEdit, why: str, *outputs: str) -> None:
     uploaded into the edit. Take back these outputs and the version codes.
     """
     uploaded = set()
-    for artifact, code in zip(edit.job.artifacts, edit.job.codes, strict=True):
-        if edit.job.artifact_purpose(code) in edit.uncommitted:
+    job = edit.job
+    for artifact, code in zip(job.artifacts, job.codes, strict=True):
+        purpose = job.artifact_purpose(code)
+        if purpose in edit.uncommitted:
             uploaded.add(artifact.name)
-    edit.context.mark_discarded(
-        why, frozenset(uploaded), ("version-code", "version-codes", *outputs)
-    )
+    taken_back = ("version-code", "version-codes", *outputs)
+    edit.context.mark_discarded(why, frozenset(uploaded), taken_back)
 
 
 def _why_kept(edit: ReleaseEdit) -> str:
@@ -1061,7 +1101,8 @@ def _why_kept(edit: ReleaseEdit) -> str:
     if edit.previous.shared_id:
         return f"Edit {edit.id} holds no changes."
     if edit.state.stage is Stage.COMMITTING:
-        return f"The commit of edit {edit.id} may have happened: {_who_checks(edit)}."
+        who_checks = _who_checks(edit)
+        return f"The commit of edit {edit.id} may have happened: {who_checks}."
     if edit.job.rollout and not remembered:
         return f"Edit {edit.id} is left behind: the next run opens a fresh one."
     if remembered and edit.job.lasting_state:
@@ -1126,8 +1167,10 @@ def _may_be_live_after(
     """
     if failure is not None and before.in_doubt:
         return True
-    if isinstance(failure, ApiError) and find(failure) in (EDIT_GONE, OTHER):
-        return True  # it was closed before, perhaps by a commit
+    if isinstance(failure, ApiError):
+        was_closed = find(failure) in (EDIT_GONE, OTHER)
+        if was_closed:
+            return True  # perhaps by a commit
     # If only files of a version that is live already were changed, nothing shows whether they are
     # live.
     return not _any_shown(edit.changes)
@@ -1236,15 +1279,17 @@ def _send_commit(
     A response that is not Google's is a ProtocolError.
     """
     leaves_review = by_hand
-    if edit.state.commit is CommitKnowledge.STILL_OPEN and edit.record.by_hand:
-        leaves_review = (
-            True  # the earlier commit may still arrive, and leaves it to people
-        )
+    earlier_may_arrive = edit.state.commit is CommitKnowledge.STILL_OPEN
+    if earlier_may_arrive and edit.record.by_hand:
+        leaves_review = True  # as the earlier commit does
     edit.record.by_hand = leaves_review
     edit.apply(Event.SEND_COMMIT)
     edit.remember()
     try:
-        edit.api.commit(review_by_hand=by_hand, cancel_review=edit.job.cancel_review)
+        edit.api.commit(
+            review_by_hand=by_hand,
+            cancel_review=edit.job.cancel_review,
+        )
     except (OutcomeUnknown, ProtocolError, ApiError, CredentialsError) as error:
         return error
     return None
@@ -1299,18 +1344,20 @@ def _settle_gone(edit: ReleaseEdit, refused: ApiError) -> None:
 
 def _with_edit(edit: ReleaseEdit, refused: UploaderError) -> UploaderError:
     """Return the refusal of a commit with its cause, its hint, and what becomes of the edit."""
+    job = edit.job
     error = refused
     if isinstance(refused, ApiError):
         error = explain(refused)
     if error.code == "permission-denied":
-        error = error.with_advice(hint=_permissions_to_commit(edit.job))
+        permissions = _permissions_to_commit(job)
+        error = error.with_advice(hint=permissions)
     kept = f"Edit {edit.id}"
-    if edit.job.one_of_several:
-        kept += f" of {edit.job.package}"
+    if job.one_of_several:
+        kept += f" of {job.package}"
     kept += " is kept with everything in it"
     if needs_new_build(error.code):
         return error.with_advice(also=f"{kept}.")
-    by_id = not edit.job.rollout and not edit.job.one_of_several
+    by_id = not (job.rollout or job.one_of_several)
     says_run_again = "run again" in error.hint
     if by_id and says_run_again:
         kept += f": set `existing-edit-id: {edit.id}` to go on in it"
@@ -1334,18 +1381,21 @@ def _permissions_to_commit(job: ReleaseJob) -> str:
             testing.append(track)
     needed = []
     if production:
-        needed.append(f"\u201c{TO_PRODUCTION}\u201d for {', '.join(production)}")
+        tracks = ", ".join(production)
+        needed.append(f"\u201c{TO_PRODUCTION}\u201d for {tracks}")
     if testing:
-        needed.append(f"\u201c{TO_TESTING}\u201d for {', '.join(testing)}")
+        tracks = ", ".join(testing)
+        needed.append(f"\u201c{TO_TESTING}\u201d for {tracks}")
     if job.listing:
         needed.append(f"\u201c{STORE_PRESENCE}\u201d for the store listing")
     if job.testers or job.create_tracks:
         needed.append(f"\u201c{TESTERS}\u201d for testers and new tracks")
     if not needed:
         needed.append(f"\u201c{TO_TESTING}\u201d or \u201c{TO_PRODUCTION}\u201d")
+    permissions = " and ".join(needed)
     return (
         "Under Users and permissions in the Play Console, give the account "
-        f"{' and '.join(needed)} in this app."
+        f"{permissions} in this app."
     )
 
 
@@ -1390,7 +1440,8 @@ def find_unfinished_edit(package: str, context: Context) -> str:
 
     Opening another edit would close it.
     """
-    kept = recall_edit(ReleaseJob(package), context)
+    release = ReleaseJob(package)
+    kept = recall_edit(release, context)
     if kept is None or not kept.state.open:
         return ""
     return kept.id
