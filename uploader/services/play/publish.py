@@ -40,12 +40,15 @@ def publish(edit: ReleaseEdit, changes: Changes) -> Outcome:
     if changes.tracks:
         # Published even if it is empty: the run may have begun in another edit, with another share.
         release = changes.tracks[-1].release
-        edit.context.publish({"user-fraction": release_words.user_fraction(release)})
+        user_fraction = release_words.user_fraction(release)
+        edit.context.publish({"user-fraction": user_fraction})
     if job.commits and changes.tracks:
         on_tracks = {}
         for change in changes.tracks:
-            on_tracks[change.track] = tuple(map(ReviewedRelease, change.after))
-        edit.context.publish({"status": status_output(on_tracks)})
+            releases = tuple(map(ReviewedRelease, change.after))
+            on_tracks[change.track] = releases
+        status = status_output(on_tracks)
+        edit.context.publish({"status": status})
     return outcome
 
 
@@ -64,7 +67,9 @@ def _finish(edit: ReleaseEdit, changes: Changes) -> Outcome:
 def _end_dry_run(edit: ReleaseEdit, changes: Changes) -> Outcome:
     job = edit.job
     edit_lifecycle.discard(edit)
-    validation = "the validation" if job.rehearsal else "Google Play's validation"
+    validation = "Google Play's validation"
+    if job.rehearsal:
+        validation = "the validation"
     outcome = _outcome(
         job,
         f"{_subject(changes)} passed {validation}.",
@@ -77,19 +82,22 @@ def _end_dry_run(edit: ReleaseEdit, changes: Changes) -> Outcome:
 def _leave_open(edit: ReleaseEdit, changes: Changes) -> Outcome:
     job = edit.job
     edit.forget()
-    headline = f"{_subject(changes)} is in edit {edit.id}, which is left open."
+    subject = _subject(changes)
+    headline = f"{subject} is in edit {edit.id}, which is left open."
     if job.artifacts and not job.tracks:
+        version_codes = ",".join(job.codes)
         edit.context.info(
             f"On no track yet. {IN_THE_LIBRARY} A later step does so in this edit with "
-            f"`existing-edit-id` and `version-codes-to-retain: {','.join(job.codes)}`."
+            f"`existing-edit-id` and `version-codes-to-retain: {version_codes}`."
         )
     return _outcome(job, headline, "Changes in the edit", changes)
 
 
 def _do_without(edit: ReleaseEdit, changes: Changes) -> Outcome:
     """End a run in which nothing has to be committed."""
+    why = _why_unneeded(edit)
     edit.context.info(
-        f"{_why_unneeded(edit)}, so edit {edit.id} is not needed and `edit-id` stays empty."
+        f"{why}, so edit {edit.id} is not needed and `edit-id` stays empty."
     )
     edit.tell_committed(True)
     edit_lifecycle.discard(edit)
@@ -188,11 +196,12 @@ def _headline_of_commit(
 
     `happened` says that the commit had happened before this run came to it.
     """
+    subject = _subject(changes)
     written = [update for update in changes.tracks if not update.gone_on]
     if happened and changes.tracks and not written:
         fate = left or "committed, by a commit whose answer was lost"
-        return f"{_subject(changes)} is {fate}."
-    return _headline(edit, _subject(changes), changes.tracks, left)
+        return f"{subject} is {fate}."
+    return _headline(edit, subject, changes.tracks, left)
 
 
 def _show_whole_edit(edit: ReleaseEdit, changes: Changes) -> Changes:
@@ -202,7 +211,8 @@ def _show_whole_edit(edit: ReleaseEdit, changes: Changes) -> Changes:
     published = []
     for change in changes.tracks:
         after = [with_display_name(edit.job, release) for release in change.after]
-        published.append(f"{change.track} {release_words.describe_all(after)}")
+        releases = release_words.describe_all(after)
+        published.append(f"{change.track} {releases}")
     published += [
         f"{other.track} {other} (not from this run)" for other in changes.others
     ]
@@ -228,14 +238,18 @@ def _review(edit: ReleaseEdit, left: str) -> str:
 
 def _subject(changes: Changes) -> str:
     """Return what the run is about: the app, and the release if there is one."""
-    return f"{changes.job.package} {_release(changes)}".rstrip()
+    release = _release(changes)
+    if not release:
+        return changes.job.package
+    return f"{changes.job.package} {release}"
 
 
 def _release(changes: Changes) -> str:
     """Return the release that the run is about: `1.4.2 (42)`; "" if there is none."""
     if not changes.version_codes:
         return ""
-    return release_words.label(Release.of(changes.version_codes), _name(changes))
+    release = Release.of(changes.version_codes)
+    return release_words.label(release, _name(changes))
 
 
 def commit_edit(edit: ReleaseEdit) -> str:
@@ -304,7 +318,10 @@ def _name(changes: Changes) -> str:
     else the name that the job gives it.
     """
     job = changes.job
-    names = {with_display_name(job, change.release).name for change in changes.tracks}
+    names = set()
+    for change in changes.tracks:
+        shown = with_display_name(job, change.release)
+        names.add(shown.name)
     name = ""
     if len(names) == 1:
         name = names.pop()
@@ -329,30 +346,31 @@ def _remarks(job: ReleaseJob, updates: Sequence[TrackChange]) -> str:
 
 def _why_unneeded(edit: ReleaseEdit) -> str:
     """Return why nothing had to be changed in the edit."""
-    if edit.previous.overtaken and edit.state.commit is CommitKnowledge.HAPPENED:
+    if not edit.previous.overtaken:
+        return "Nothing had to be changed"
+    if edit.state.commit is CommitKnowledge.HAPPENED:
         return "What it was to publish is committed"
-    if edit.previous.overtaken:
-        return "Another job, or someone in the Play Console, has published the same in the meantime"
-    return "Nothing had to be changed"
+    return "Another job, or someone in the Play Console, has published the same in the meantime"
 
 
 def _headline_without_commit(edit: ReleaseEdit, changes: Changes) -> str:
     """Return what is on Google Play although no commit of this run was accepted, in a sentence."""
     what = _subject(changes)
     if edit.job.options.status == "halted":
-        return f"{what} is halted already on {', '.join(edit.job.tracks)}."
-    if edit.previous.overtaken and edit.state.commit is CommitKnowledge.HAPPENED:
+        tracks_of_job = ", ".join(edit.job.tracks)
+        return f"{what} is halted already on {tracks_of_job}."
+    if not edit.previous.overtaken:
+        return f"{what} is on Google Play already."
+    if edit.state.commit is CommitKnowledge.HAPPENED:
         return (
             f"{what} is on Google Play: another job, or someone in the Play Console, has "
             "published it in the meantime, or the commit of this run has, although the answer was "
             "that its edit is gone."
         )
-    if edit.previous.overtaken:
-        return (
-            f"{what} is on Google Play: another job, or someone in the Play Console, has "
-            "published it in the meantime."
-        )
-    return f"{what} is on Google Play already."
+    return (
+        f"{what} is on Google Play: another job, or someone in the Play Console, has "
+        "published it in the meantime."
+    )
 
 
 def _headline(
@@ -367,17 +385,21 @@ def _headline(
     """
     written = [update for update in updates if not update.gone_on]
     if updates and not written:
-        return f"{what} is on Google Play already; what goes with it is {left or 'committed'}."
+        fate = left or "committed"
+        return f"{what} is on Google Play already; what goes with it is {fate}."
     if left:
-        return f"{_with_places(what, written)} is {left}."
+        what_and_where = _with_places(what, written)
+        return f"{what_and_where} is {left}."
     if _listing_awaits_review(edit, updates):
         return f"The store listing of {what} changes after the review."
     if not updates:
-        return f"{_without_tracks(edit)} of {what} is committed."
-    if not _are_of_one_release(written):
-        fates = [_fate_on_track(edit, update) for update in written]
-        return f"{edit.job.package}: {'; '.join(fates)}."
-    return f"{what} {_fates(edit, written)}."
+        committed = _without_tracks(edit)
+        return f"{committed} of {what} is committed."
+    if _are_of_one_release(written):
+        fates = _fates(edit, written)
+        return f"{what} {fates}."
+    fates = "; ".join(_fate_on_track(edit, update) for update in written)
+    return f"{edit.job.package}: {fates}."
 
 
 def _are_of_one_release(updates: Sequence[TrackChange]) -> bool:
@@ -389,11 +411,13 @@ def _are_of_one_release(updates: Sequence[TrackChange]) -> bool:
 def _with_places(what: str, updates: Sequence[TrackChange]) -> str:
     if not updates:
         return what
-    places = [
-        f"{update.track} ({release_words.in_words(reach.as_served(update).release)})"
-        for update in updates
-    ]
-    return f"{what} on {', '.join(places)}"
+    places = []
+    for update in updates:
+        served = reach.as_served(update).release
+        reached = release_words.in_words(served)
+        places.append(f"{update.track} ({reached})")
+    where = ", ".join(places)
+    return f"{what} on {where}"
 
 
 def _without_tracks(edit: ReleaseEdit) -> str:
@@ -407,8 +431,9 @@ def _without_tracks(edit: ReleaseEdit) -> str:
 
 def _listing_awaits_review(edit: ReleaseEdit, updates: Sequence[TrackChange]) -> bool:
     """Return whether the commit is about the store listing alone, and sent it for review."""
-    job = edit.job
-    if updates or job.listing is None or not edit.state.own or job.rehearsal:
+    if updates or edit.job.listing is None:
+        return False
+    if edit.job.rehearsal or not edit.state.own:
         return False
     return edit.record.by_hand is False
 
@@ -422,7 +447,8 @@ class Fate:
 
     def on(self, tracks: Sequence[str]) -> str:
         """Return the words with the names of the tracks."""
-        words = f"{self.verb} {', '.join(tracks)}"
+        names = ", ".join(tracks)
+        words = f"{self.verb} {names}"
         if self.condition:
             return f"{words} {self.condition}"
         return words
@@ -432,17 +458,21 @@ def _fates(edit: ReleaseEdit, updates: Sequence[TrackChange]) -> str:
     """Return what became of one release. Tracks with the same result are named together."""
     tracks_by_fate: dict[Fate, list[str]] = {}
     for update in updates:
-        tracks_by_fate.setdefault(_fate(edit, update), []).append(update.track)
+        fate = _fate(edit, update)
+        names = tracks_by_fate.setdefault(fate, [])
+        names.append(update.track)
     return " and ".join(fate.on(names) for fate, names in tracks_by_fate.items())
 
 
 def _fate_on_track(edit: ReleaseEdit, update: TrackChange) -> str:
     """Return what became of the release of one track, if the tracks have different releases."""
-    release = release_words.label(with_display_name(edit.job, update.release))
+    shown = with_display_name(edit.job, update.release)
+    release = release_words.label(shown)
     if track_merge.holds(update.before, update.after):
         return f"{release} on {update.track} is unchanged"
-    fate = _fate(edit, update).on([update.track])
-    return f"{release} {fate}"
+    fate = _fate(edit, update)
+    words = fate.on([update.track])
+    return f"{release} {words}"
 
 
 def _fate(edit: ReleaseEdit, update: TrackChange) -> Fate:
@@ -456,7 +486,10 @@ def _fate(edit: ReleaseEdit, update: TrackChange) -> Fate:
         users = share or "all users"
         return Fate(f"is committed for {users} on")
     if job.promote_from:
-        hows = {"inProgress": f", at {share},", "draft": ", as a draft,"}
+        hows = {
+            "inProgress": f", at {share},",
+            "draft": ", as a draft,",
+        }
         how = hows.get(release.status, "")
         return Fate(f"is promoted from {job.promote_from}{how} to")
     is_new = job.codes or job.retained
@@ -479,7 +512,9 @@ def _awaits_review(edit: ReleaseEdit, update: TrackChange) -> bool:
 
     A version that was on the track before was reviewed then, unless it was a draft.
     """
-    return _is_reviewed(edit, update) and not _was_on_track(update)
+    if _was_on_track(update):
+        return False
+    return _is_reviewed(edit, update)
 
 
 def _may_await_review(edit: ReleaseEdit, update: TrackChange) -> bool:
@@ -497,13 +532,17 @@ def _is_reviewed(edit: ReleaseEdit, update: TrackChange) -> bool:
     """Return whether Google reviews the release of a track, and the commit sent it for review."""
     if edit.job.rehearsal or is_internal(update.track):
         return False
-    return edit.record.by_hand is False and update.release.status in SERVED
+    if update.release.status not in SERVED:
+        return False
+    return edit.record.by_hand is False
 
 
 def _was_on_track(update: TrackChange) -> bool:
     """Return whether the track had the version before, and not as a draft."""
     before = find_same_versions(update.before, update.release)
-    return before is not None and before.status != "draft"
+    if before is None:
+        return False
+    return before.status != "draft"
 
 
 def _fate_after_review(job: ReleaseJob, release: Release) -> Fate:
@@ -543,8 +582,10 @@ def _what_would_be(changes: Changes) -> str:
         served = reach.as_served(update).release
         verb = verbs.get(served.status, "would be released on {track}")
         share = release_words.share(served)
-        fates.append(verb.format(share=share, track=update.track))
-    return f"{release} {' and '.join(fates)}"
+        fate = verb.format(share=share, track=update.track)
+        fates.append(fate)
+    all_fates = " and ".join(fates)
+    return f"{release} {all_fates}"
 
 
 def _outcome(
@@ -558,11 +599,13 @@ def _outcome(
 ) -> Outcome:
     """Return the outcome of a run that ends with `fate`, the sentence that has the app's name."""
     links: list[tuple[str, str]] = []
-    if "production" in {TrackName(track).base for track in job.tracks}:
+    bases = {TrackName(track).base for track in job.tracks}
+    if "production" in bases:
         links.append(("Store page", STORE + job.package))
     table = section(title, changes, review)
     if table.facts and in_review:
-        table = replace(table, facts=replace(table.facts, in_review=True))
+        facts = replace(table.facts, in_review=True)
+        table = replace(table, facts=facts)
     sections = (table,)
     short_fate = fate.removeprefix(f"{job.package} ").rstrip(".")
     release = _release(changes)
