@@ -108,16 +108,16 @@ class TrackChange:
         """
         if self.gone_on or self.release.status not in SERVED:
             return ()
-        places = [(self.track, other) for other in self.replaced or self.before]
+        before = self.replaced or self.before
+        places = [(self.track, other) for other in before]
         if self.promotion:
             places.append((self.promotion.track, self.promotion.release))
         sentences = []
         for track, other in places:
             kept_back = KEPT_BACK.get(other.status)
             if kept_back and self.release.covers(other):
-                sentences.append(
-                    f"{'+'.join(other.version_codes)} was {kept_back} on {track}"
-                )
+                versions = "+".join(other.version_codes)
+                sentences.append(f"{versions} was {kept_back} on {track}")
         return tuple(sentences)
 
     @property
@@ -126,7 +126,8 @@ class TrackChange:
         if not self.promotion or not self.promotion.by_code:
             return self.taken_up
         versions = "+".join(self.promotion.by_code)
-        return (f"{versions} is not on {self.promotion.track} any more", *self.taken_up)
+        gone = f"{versions} is not on {self.promotion.track} any more"
+        return (gone, *self.taken_up)
 
 
 def plan_updates(edit: ReleaseEdit, known: Collection[int]) -> tuple[TrackChange, ...]:
@@ -169,9 +170,9 @@ def _check_retained_exist(edit: ReleaseEdit, known: Collection[int]) -> None:
     retained = [code for code in edit.job.retained if code not in present]
     unknown = [code for code in retained if int(code) not in known]
     if unknown:
+        versions = ", ".join(unknown)
         raise ReleaseRefused(
-            f"`version-codes-to-retain`: Google Play has no version {', '.join(unknown)} of this "
-            "app.",
+            f"`version-codes-to-retain`: Google Play has no version {versions} of this app.",
             cause="Neither the track nor the app's bundles and APKs have it.",
             hint="Correct the version codes, or leave them out.",
             code="retained-version-unknown",
@@ -213,10 +214,11 @@ def plan_update(edit: ReleaseEdit, track: str) -> TrackChange:
     _note_rollouts(edit, track, before)
     replace_rollout = _may_replace(edit, track, before)
     remaining = _without_future_draft(edit, track, before, release)
+    after = merge(track, remaining, release, replace_rollout=replace_rollout)
     return TrackChange(
         track,
         before,
-        after=merge(track, remaining, release, replace_rollout=replace_rollout),
+        after,
         release=release,
         now=now,
         promotion=_describe_promotion(edit, source),
@@ -231,7 +233,8 @@ def _describe_promotion(edit: ReleaseEdit, source: Release | None) -> Promotion 
     track = edit.job.promote_from
     by_code: tuple[str, ...] = ()
     if edit.job.promote_version_codes:
-        by_code = no_longer_on(current_releases(edit, track), source.version_codes)
+        offered = current_releases(edit, track)
+        by_code = no_longer_on(offered, source.version_codes)
     return Promotion(track, source, by_code)
 
 
@@ -239,7 +242,9 @@ def _how_gone_on(there: Release, asked: Release) -> GoneOn | None:
     """Return how a release on the track differs from what was asked for; None if it does not."""
     if holds((there,), (asked,)):
         return None
-    return GoneOn(_has_moved(there, asked), tuple(_differences(there, asked)))
+    moved = _has_moved(there, asked)
+    left_out = tuple(_differences(there, asked))
+    return GoneOn(moved, left_out)
 
 
 def _rollout_codes(releases: Releases) -> frozenset[str]:
@@ -283,7 +288,9 @@ def _already_there(
     if not ours:
         return None
     there = further(ours, before, asked)
-    if there is None or edit.state.own or there.status == "halted":
+    if there is None or there.status == "halted":
+        return there
+    if edit.state.own:
         return there
     published = live_versions(edit.context, edit.job.package, track)
     if published is not None and published.issuperset(there.version_codes):
@@ -318,7 +325,8 @@ def update_track(edit: ReleaseEdit, track: str) -> TrackChange:
     """Write the job's release to the track, unless the track holds it already."""
     update = plan_update(edit, track)
     if put(edit, update):
-        release = describe(with_display_name(edit.job, update.release))
+        shown = with_display_name(edit.job, update.release)
+        release = describe(shown)
         edit.context.info(f"Track {track} in edit {edit.id}: {release}.")
     return update
 
@@ -330,11 +338,14 @@ def put(edit: ReleaseEdit, update: TrackChange, note: str = "") -> bool:
     """
     track = update.track
     after = update.after
-    writes = not update.is_in_edit or edit.wrote_otherwise(track, after)
+    writes = True
+    if update.is_in_edit:
+        writes = edit.wrote_otherwise(track, after)
     if writes:
         edit.begin_track_change(track, update.before, after)
     if note:
-        edit.finish_change(edit.job.track_purpose(track), note)
+        purpose = edit.job.track_purpose(track)
+        edit.finish_change(purpose, note)
     if writes:
         edit.api.update_track(track, after)
         edit.seen[track] = after
@@ -349,7 +360,8 @@ def _begun_source(edit: ReleaseEdit) -> Release | None:
     if begun is None:
         return None
     offered = current_releases(edit, edit.job.promote_from)
-    return begun.with_status(_status_by_now(offered, begun))
+    status = _status_by_now(offered, begun)
+    return begun.with_status(status)
 
 
 def _status_by_now(offered: Iterable[Release], begun: Release) -> Status:
@@ -389,7 +401,8 @@ def _options_for(edit: ReleaseEdit, track: str, before: Releases) -> ReleaseOpti
     notes = _notes_to_give(edit, track, before)
     name = job.options.name
     if not name:
-        name = job.names.get(track, job.names.get(None, ""))
+        name_of_any_track = job.names.get(None, "")
+        name = job.names.get(track, name_of_any_track)
     return replace(job.options, name=name, notes=notes)
 
 
@@ -503,11 +516,9 @@ def new(
     fraction = options.fraction
     if fraction is None:
         fraction = base.user_fraction
-    release = (
-        base.with_version_codes(version_codes)
-        .with_status(status)
-        .without_user_fraction()
-    )
+    release = base.with_version_codes(version_codes)
+    release = release.with_status(status)
+    release = release.without_user_fraction()
     if status in STAGED and fraction is not None:
         release = release.with_user_fraction(fraction)
     if options.name:
@@ -576,16 +587,19 @@ def choose_release(
     gone = no_longer_on(releases, version_codes)
     missing = [code for code in gone if int(code) not in artifacts]
     if missing:
+        versions = ", ".join(missing)
+        held = describe_all(releases)
         raise ReleaseRefused(
-            f"Track {track} has no version {', '.join(missing)} to promote.",
-            cause=f"It holds {describe_all(releases)}, and the app has no such bundle or APK.",
+            f"Track {track} has no version {versions} to promote.",
+            cause=f"It holds {held}, and the app has no such bundle or APK.",
             hint="Correct `promote-version-codes`, or leave them out to promote the whole release.",
             code="version-not-on-track",
         )
     having_any = [release for release in releases if release.has_any_of(version_codes)]
     if not having_any:
         return Release.of(version_codes)
-    return model.newest(having_any).with_version_codes(version_codes)
+    newest = model.newest(having_any)
+    return newest.with_version_codes(version_codes)
 
 
 def to_change(track: str, releases: Sequence[Release]) -> Release:
@@ -593,7 +607,8 @@ def to_change(track: str, releases: Sequence[Release]) -> Release:
     the track.
     """
     rollouts = model.having_status(releases, "inProgress")
-    return _newest_of(track, rollouts or releases, releases, "change")
+    candidates = rollouts or releases
+    return _newest_of(track, candidates, releases, "change")
 
 
 def _newest_of(
@@ -608,7 +623,8 @@ def _newest_of(
     cause = "Nothing has been released on it, or the app has no such track."
     hint = "Check the name of the track in the Play Console."
     if releases:
-        cause = f"It holds {describe_all(releases)}, and a halted release was stopped for a reason."
+        held = describe_all(releases)
+        cause = f"It holds {held}, and a halted release was stopped for a reason."
         hint = "Promote another release."
     raise ReleaseRefused(
         f"Track {track} has no release to {purpose}.",
@@ -626,7 +642,8 @@ def further(ours: Collection[str], before: Releases, asked: Release) -> Release 
     """
     exact = [release for release in before if release.has_same_versions(asked)]
     for release in (*exact, *before):
-        has_ours = set(release.version_codes).issuperset(ours)
+        version_codes = set(release.version_codes)
+        has_ours = version_codes.issuperset(ours)
         if has_ours and _is_further(release, asked):
             return release
     return None
@@ -688,15 +705,16 @@ def _what_it_is_now(
     *,
     moved: bool,
 ) -> str:
+    name = label(release)
     if not moved:
-        return f"{label(release)} is on {track}: {in_words(release)}"
+        return f"{name} is on {track}: {in_words(release)}"
     if release.status != "halted":
-        return f"{label(release)} on {track} has progressed since: {in_words(release)}"
+        return f"{name} on {track} has progressed since: {in_words(release)}"
     where = f"on {track}"
     if share(release):
         where = f"at {share(release)} on {track}"
     resuming = _resuming(job, release)
-    return f"{label(release)} is halted {where}, and stays halted: to resume it, {resuming}"
+    return f"{name} is halted {where}, and stays halted: to resume it, {resuming}"
 
 
 def _differences(there: Release, asked: Release) -> Iterator[str]:
@@ -705,12 +723,15 @@ def _differences(there: Release, asked: Release) -> Iterator[str]:
     """
     has = {"inAppUpdatePriority": 0, **there.comparable()}
     wanted = asked.comparable()
-    for name, words in (
+    fields = (
         ("releaseNotes", "release notes"),
         ("inAppUpdatePriority", "in-app update priority"),
         ("countryTargeting", "countries"),
-    ):
-        if name in wanted and has.get(name) != wanted[name]:
+    )
+    for name, words in fields:
+        if name not in wanted:
+            continue
+        if has.get(name) != wanted[name]:
             yield words
 
 
@@ -835,9 +856,9 @@ def _find_as_written(edit: ReleaseEdit, track: str) -> TrackChange | None:
     gone_on = None
     if not holds(now, wrote):
         written = wrote[0]
-        gone_on = GoneOn(
-            _has_moved(release, written), tuple(_differences(release, written))
-        )
+        moved = _has_moved(release, written)
+        left_out = tuple(_differences(release, written))
+        gone_on = GoneOn(moved, left_out)
     return TrackChange(
         track,
         now,
@@ -888,7 +909,9 @@ def _shows_change(was: Release, written: Release, now: Release) -> bool:
 
 def _has_moved(there: Release, asked: Release) -> bool:
     """Return whether a release has other versions, another status or another share than asked."""
-    return not (there.has_same_versions(asked) and there.has_same_reach(asked))
+    if not there.has_same_versions(asked):
+        return True
+    return not there.has_same_reach(asked)
 
 
 def _goes_as_far(now: Release, release: Release) -> bool:
@@ -905,7 +928,9 @@ def _goes_as_far(now: Release, release: Release) -> bool:
         return True  # everybody had it
     if release.status == "completed":
         return False
-    return not is_smaller_share(now.user_fraction or 0.0, release.user_fraction or 0.0)
+    reached = now.user_fraction or 0.0
+    wanted = release.user_fraction or 0.0
+    return not is_smaller_share(reached, wanted)
 
 
 def _with_kept_notes(release: Release, before: Releases) -> Release:
@@ -945,9 +970,8 @@ def _check_retained(edit: ReleaseEdit) -> None:
     job = edit.job
     by_code: tuple[str, ...] = ()
     if job.promote_version_codes:
-        by_code = no_longer_on(
-            current_releases(edit, job.promote_from), job.promote_version_codes
-        )
+        offered = current_releases(edit, job.promote_from)
+        by_code = no_longer_on(offered, job.promote_version_codes)
     elif not (job.codes or job.promote_from):
         by_code = job.retained
     for code in by_code:
@@ -1068,7 +1092,9 @@ def _check_reach(track: str, release: Release, other: Release) -> None:
     if other.status == "completed":
         reached = 1.0
     fraction = release.user_fraction
-    if reached is None or fraction is None or not is_smaller_share(fraction, reached):
+    if reached is None or fraction is None:
+        return
+    if not is_smaller_share(fraction, reached):
         return
     hints = {
         "completed": "Stage a newer version, or halt this one with `status: halted`.",
@@ -1089,7 +1115,8 @@ def default_language(edit: ReleaseEdit) -> str:
     Raises ReleaseRefused if it has none.
     """
     if not edit.language:
-        language = edit.api.details().get("defaultLanguage")
+        details = edit.api.details()
+        language = details.get("defaultLanguage")
         if not (isinstance(language, str) and is_language_name(language)):
             raise ReleaseRefused(
                 "`whats-new`: Google Play reports no default language for the app.",
@@ -1120,9 +1147,11 @@ def _check_countries(edit: ReleaseEdit, update: TrackChange) -> None:
         return
     for rollout in model.having_status(update.before, *STAGED):
         if rollout.countries and rollout.has_same_versions(release):
+            versions = "+".join(release.version_codes)
+            countries = ", ".join(release.countries)
             raise ReleaseRefused(
-                f"The rollout of {'+'.join(release.version_codes)} on track {update.track} is "
-                f"limited to countries: {', '.join(release.countries)}.",
+                f"The rollout of {versions} on track {update.track} is limited to countries: "
+                f"{countries}.",
                 cause="Google Play accepts countries only while a rollout is in progress.",
                 hint="Complete this rollout in the Play Console.",
                 code="countries-not-allowed",
