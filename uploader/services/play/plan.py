@@ -59,7 +59,9 @@ class TextChange:
         before, after = self.shown
         if not before:
             return after
-        return f"{before} -> {after or 'none'}"
+        if not after:
+            return f"{before} -> none"
+        return f"{before} -> {after}"
 
     @property
     def name(self) -> str:
@@ -76,7 +78,9 @@ class TextChange:
         start = 0
         if first_line(self.before) == first_line(self.after):
             start = _first_difference(self.before, self.after)
-        return self._show(self.before, start), self._show(self.after, start)
+        before = self._show(self.before, start)
+        after = self._show(self.after, start)
+        return before, after
 
     def _show(self, text: str, start: int) -> str:
         if not text:
@@ -85,7 +89,8 @@ class TextChange:
         if start > 0:
             line = _excerpt(text, start)
         if self.language:
-            return f'"{line}" ({plural(len(text), "character")})'
+            length = plural(len(text), "character")
+            return f'"{line}" ({length})'
         if self.field == "name":
             return f'"{line}"'
         return line
@@ -103,7 +108,8 @@ def _first_difference(text: str, other: str) -> int:
 def _excerpt(text: str, start: int) -> str:
     """Return a text from some characters before `start` on, on one line."""
     beginning = max(start - _CONTEXT, 0)
-    words = " ".join(text[beginning:].split())
+    excerpt = text[beginning:]
+    words = " ".join(excerpt.split())
     if beginning > 0:
         words = f"…{words}"
     return first_line(words)
@@ -149,7 +155,9 @@ class OtherTrack:
 
     def is_new(self, release: Release) -> bool:
         """Return whether a release is known to have a version that is not live."""
-        return self.live is not None and not set(release.version_codes) <= self.live
+        if self.live is None:
+            return False
+        return not self.live.issuperset(release.version_codes)
 
     @property
     def sign(self) -> str:
@@ -193,9 +201,11 @@ class ImageChange:
         # language and type say which folder
         names = ", ".join(path.rpartition("/")[2] for path in self.added)
         if names:
-            parts.append(f"{len(self.added)} added ({names})")
+            count = len(self.added)
+            parts.append(f"{count} added ({names})")
         if self.sent_again:
-            parts.append(f"{len(self.sent_again)} sent again for the order")
+            count = len(self.sent_again)
+            parts.append(f"{count} sent again for the order")
         if self.removed:
             removed = "removed"
             if not parts and not self.kept:
@@ -288,7 +298,7 @@ class Changes:
                 return False
         if any(map(str, self.testers)):
             return False
-        return not any((self.texts, self.images, self.others, self.not_shown))
+        return not self._beside_tracks
 
     @property
     def reviewed(self) -> bool:
@@ -297,9 +307,22 @@ class Changes:
         """
         if not self.tracks:
             return True
-        if not all(is_internal(track.track) for track in self.tracks):
-            return True
-        return any((self.texts, self.images, self.others, self.not_shown))
+        for track in self.tracks:
+            if not is_internal(track.track):
+                return True
+        return self._beside_tracks
+
+    @property
+    def _beside_tracks(self) -> bool:
+        """Whether it is also about the store listing, other tracks, or what can't be shown."""
+        return any(
+            (
+                self.texts,
+                self.images,
+                self.others,
+                self.not_shown,
+            )
+        )
 
 
 def files_of(
@@ -327,7 +350,8 @@ def files_of(
         yield change
         for companion in job.supplementary:
             if companion.version_code == version:
-                yield _companion(companion, artifact, companion in published)
+                is_published = companion in published
+                yield _companion(companion, artifact, is_published)
 
 
 def _companion(
@@ -361,7 +385,8 @@ def _releases(track: TrackChange, job: ReleaseJob) -> Iterator[ReleaseChange]:
     after = track.after
     for release in after:
         before = find_same_versions(left, release)
-        fields = tuple(_fields(before or Release(), release))
+        was = before or Release()
+        fields = tuple(_fields(was, release))
         shown = with_display_name(job, release)
         if before is None:
             yield ReleaseChange("+", None, shown, fields, after)
@@ -428,7 +453,8 @@ def lines(changes: Changes, review: Sequence[str] | None = None) -> list[str]:
     """
     if review is None:
         review = on_review(changes)
-    shown = list(map(_shorten, islice(_lines(changes, review), _MAX_LINES)))
+    first_lines = islice(_lines(changes, review), _MAX_LINES)
+    shown = list(map(_shorten, first_lines))
     if len(shown) == _MAX_LINES:
         shown.append("and more, which is left out here")
     return shown
@@ -437,7 +463,8 @@ def lines(changes: Changes, review: Sequence[str] | None = None) -> list[str]:
 def _shorten(line: str) -> str:
     if len(line) <= _MAX_WIDTH:
         return line
-    return f"{line[: _MAX_WIDTH - 1]}…"
+    beginning = line[: _MAX_WIDTH - 1]
+    return f"{beginning}…"
 
 
 def _lines(changes: Changes, review: Sequence[str]) -> Iterator[str]:
@@ -459,9 +486,9 @@ def _lines_of_track(track: TrackChange, job: ReleaseJob) -> Iterator[str]:
     for change in _releases(track, job):
         yield f"  {change.sign} {change}"
         for field in change.fields:
-            # The line of a new release has its name already.
-            if (change.sign, field.field) != ("+", "name"):
-                yield f"      {field.name}: {field}"
+            if change.sign == "+" and field.field == "name":
+                continue  # the line of a new release has its name already
+            yield f"      {field.name}: {field}"
     for sentence in track.notices:
         yield f"      {sentence}"
     if track.gone_on:
@@ -475,8 +502,7 @@ def _blocks(
     yield "Files", _lines_of_files(changes)
     yield "Left out of the release notes", _lines_of_notes_left_out(changes.job)
     yield "Store listing", _lines_of_texts(changes)
-    images = [f"~ {image.language} {image.type}: {image}" for image in changes.images]
-    yield "Images", [*_removals(changes), *images]
+    yield "Images", _lines_of_images(changes)
     yield "Testers", _lines_of_testers(changes)
     yield "Who gets something else", changes.reach
     yield (
@@ -503,7 +529,8 @@ def _lines_of_notes_left_out(job: ReleaseJob) -> list[str]:
     for tracks, text in _notes_left_out(job):
         place = text.language
         if tracks != job.tracks:
-            place = f"{', '.join(tracks)} {place}"
+            names = ", ".join(tracks)
+            place = f"{names} {place}"
         lines.append(f"- {place}: {text}")
     return lines
 
@@ -514,7 +541,16 @@ def _lines_of_texts(changes: Changes) -> list[str]:
         sign = "+"
         if text.before:
             sign = "~"
-        lines.append(f"{sign} {text.language} {text.field}: {text}")
+        place = f"{text.language} {text.field}"
+        lines.append(f"{sign} {place}: {text}")
+    return lines
+
+
+def _lines_of_images(changes: Changes) -> list[str]:
+    lines = list(_removals(changes))
+    for image in changes.images:
+        place = f"{image.language} {image.type}"
+        lines.append(f"~ {place}: {image}")
     return lines
 
 
@@ -533,14 +569,14 @@ def _lines_of_testers(changes: Changes) -> list[str]:
 def _notes_left_out(job: ReleaseJob) -> Iterator[tuple[tuple[str, ...], TextChange]]:
     """Yield what was left out of release notes that were too long, and on which tracks."""
     tracks_by_text: dict[tuple[str, str], list[str]] = {}
+    for_any_track = job.notes_left_out.get(None, ())
     for track in job.tracks:
-        for note in job.notes_left_out.get(track, job.notes_left_out.get(None, ())):
-            tracks_by_text.setdefault(note, []).append(track)
+        for note in job.notes_left_out.get(track, for_any_track):
+            tracks = tracks_by_text.setdefault(note, [])
+            tracks.append(track)
     for (language, text), tracks in tracks_by_text.items():
-        yield (
-            tuple(tracks),
-            TextChange(language or "default language", "notes", "", text),
-        )
+        left_out = TextChange(language or "default language", "notes", "", text)
+        yield tuple(tracks), left_out
 
 
 def _removals(changes: Changes) -> Iterator[str]:
@@ -557,8 +593,9 @@ def _removals(changes: Changes) -> Iterator[str]:
         verb = "are"
         if total == 1:
             verb = "is"
+        of_images = plural(total, "image")
         of_languages = plural(len(languages), "language")
-        yield f"- {plural(total, 'image')} of {of_languages} {verb} removed in all"
+        yield f"- {of_images} of {of_languages} {verb} removed in all"
 
 
 def on_review(changes: Changes) -> list[str]:
@@ -594,7 +631,8 @@ def section(
     if review is None:
         review = on_review(changes)
     files = tuple(file for file in changes.files if file.kind in WHAT)
-    rows = [(line,) for line in lines(replace(changes, files=files), review)]
+    without_artifacts = replace(changes, files=files)
+    rows = [(line,) for line in lines(without_artifacts, review)]
     return Section(title, (), tuple(rows))
 
 
@@ -619,7 +657,8 @@ def _plan(changes: Changes, max_entries: int) -> str:
     """
     bounds = _Bounds(max_entries)
     plan = bounds.apply(_whole_plan(changes))
-    return json.dumps({**plan, "left_out": bounds.left_out}, separators=(",", ":"))
+    plan["left_out"] = bounds.left_out
+    return json.dumps(plan, separators=(",", ":"))
 
 
 class _Bounds:
@@ -640,8 +679,9 @@ class _Bounds:
         if isinstance(value, frozenset):
             value = sorted(value, key=int)
         if isinstance(value, (list, tuple)):
-            self.left_out += max(0, len(value) - self._max_entries)
-            return [self.apply(entry) for entry in value[: self._max_entries]]
+            shown = value[: self._max_entries]
+            self.left_out += len(value) - len(shown)
+            return [self.apply(entry) for entry in shown]
         return value
 
 
@@ -656,13 +696,19 @@ def _whole_plan(changes: Changes) -> dict[str, Any]:
         files.append(entry)
     notes_left_out = []
     for names, text in _notes_left_out(job):
-        entry = {"tracks": names, "language": text.language}
-        notes_left_out.append({**entry, **(_text(text.after) or {})})
+        note = _text(text.after) or {}
+        notes_left_out.append({"tracks": names, "language": text.language, **note})
     listing = []
     for text in changes.texts:
-        before_and_after = {"before": _text(text.before), "after": _text(text.after)}
+        before = _text(text.before)
+        after = _text(text.after)
         listing.append(
-            {"language": text.language, "field": text.field, **before_and_after}
+            {
+                "language": text.language,
+                "field": text.field,
+                "before": before,
+                "after": after,
+            }
         )
     images = []
     for image in changes.images:
@@ -672,7 +718,13 @@ def _whole_plan(changes: Changes) -> dict[str, Any]:
     others = []
     for other in changes.others:
         releases = list(map(_release_as_json, other.held))
-        others.append({"track": other.track, "releases": releases, "live": other.live})
+        others.append(
+            {
+                "track": other.track,
+                "releases": releases,
+                "live": other.live,
+            }
+        )
     target = "play"
     if job.rollout:
         target = "play-rollout"
@@ -708,7 +760,8 @@ def _track_as_json(change: TrackChange) -> dict[str, Any]:
 def _release_as_json(release: Release) -> dict[str, Any]:
     notes = []
     for language, note in release.notes:
-        notes.append({"language": language, **(_text(note) or {})})
+        text = _text(note) or {}
+        notes.append({"language": language, **text})
     return {
         "version_codes": release.version_codes,
         "status": release.status,
