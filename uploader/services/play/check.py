@@ -103,7 +103,12 @@ def prepare(inputs: CheckInputs, files: Artifacts) -> Prepared:
     scopes: tuple[str, ...] = (SCOPE,)
     if inputs.halt_above:
         scopes += (gate.SCOPE,)
-    return Prepared(tuple(lines), scopes, partial(flow, jobs), apps=apps)
+    return Prepared(
+        tuple(lines),
+        scopes,
+        partial(flow, jobs),
+        apps=apps,
+    )
 
 
 def _jobs(inputs: CheckInputs, files: Artifacts) -> list[CheckJob]:
@@ -113,7 +118,8 @@ def _jobs(inputs: CheckInputs, files: Artifacts) -> list[CheckJob]:
     problems = Problems()
     packages_of_files: dict[str, None] = {}  # an ordered set
     for file in files:
-        package = problems.collect(partial(_package, file, inputs.package_name))
+        read_package = partial(_package, file, inputs.package_name)
+        package = problems.collect(read_package)
         if package:
             packages_of_files[package] = None
     packages = inputs.package_name or tuple(packages_of_files)
@@ -145,9 +151,8 @@ def _package(artifact: Artifact, given: tuple[str, ...]) -> str:
         manifest = inspect(artifact).manifest
     assert manifest, "`inspect` has read it"
     if given and manifest.package not in given:
-        what = (
-            f"is {', '.join(given)}, but {artifact.name} belongs to {manifest.package}."
-        )
+        packages = ", ".join(given)
+        what = f"is {packages}, but {artifact.name} belongs to {manifest.package}."
         raise InputError(
             Problem("package-name", what, "the artifact's own name, or nothing")
         )
@@ -175,7 +180,8 @@ def flow(jobs: Sequence[CheckJob], context: Context) -> Outcome:
         try:
             rows = _check(job, context)
         except CredentialsError as error:
-            reports.append(Report(job.package, _without_login(job, error)))
+            rows = _without_login(job, error)
+            reports.append(Report(job.package, rows))
             trouble = error
             break  # every app has the same login
         reports.append(Report(job.package, rows))
@@ -208,11 +214,13 @@ def _headline(jobs: Sequence[CheckJob], reports: Sequence[Report]) -> str:
         for row in report.rows:
             counts[row.result] += 1
     packages = ", ".join(job.package for job in jobs)
+    ok = counts["ok"]
     missing = counts["missing"] or "nothing"
-    headline = f"{packages}: {counts['ok']} ok, {missing} missing"
+    headline = f"{packages}: {ok} ok, {missing} missing"
     unknown = counts["could not be checked"]
     if unknown:
-        headline += f"; {plural(unknown, 'row')} could not be checked"
+        rows = plural(unknown, "row")
+        headline += f"; {rows} could not be checked"
     return f"{headline}."
 
 
@@ -229,12 +237,16 @@ def _trouble(reports: Sequence[Report]) -> UploaderError | None:
                 missing[row] = None
     if not missing:
         return None
-    names = [row.what for row in missing]
-    hints = [f"{row.what}: {row.detail}" for row in missing]
-    if len(missing) == 1:
-        hints = [row.detail for row in missing]
+    apps = ", ".join(packages)
+    names = "; ".join(row.what for row in missing)
+    hints = []
+    for row in missing:
+        hint = row.detail
+        if len(missing) > 1:
+            hint = f"{row.what}: {hint}"
+        hints.append(hint)
     return SetupIncomplete(
-        f"{', '.join(packages)} can't be released yet. Missing: {'; '.join(names)}.",
+        f"{apps} can't be released yet. Missing: {names}.",
         hint=" ".join(hints),
         code="setup-incomplete",
     )
@@ -315,7 +327,11 @@ def _refusal_rows(job: CheckJob, refusal: ApiError, why: str) -> list[Row]:
         ]
     if known.code == "permission-denied":
         detail = f"{_words(refusal)} Invite the account, and {_GRANT}."
-        return [_answers(), _unchecked_row(app, why), Row(VIEW_APP, "missing", detail)]
+        return [
+            _answers(),
+            _unchecked_row(app, why),
+            Row(VIEW_APP, "missing", detail),
+        ]
     if known.permission:
         # It is about the Google Cloud project or the scopes of the login.
         detail = _advice(refusal)
@@ -367,9 +383,11 @@ def _rest_unchecked(job: CheckJob, why: str) -> list[Row]:
 
 def _edit_unchecked(job: CheckJob, why: str) -> list[Row]:
     """Return the rows of what only an edit shows, as unchecked."""
-    rows = [_unchecked_row(EDIT, why), _unchecked_row(VALIDATION, why)]
-    rows += _tracks_unchecked(job, why)
-    return rows
+    return [
+        _unchecked_row(EDIT, why),
+        _unchecked_row(VALIDATION, why),
+        *_tracks_unchecked(job, why),
+    ]
 
 
 def _tracks_unchecked(job: CheckJob, why: str) -> list[Row]:
@@ -389,7 +407,6 @@ def _custom_tracks(job: CheckJob) -> list[TrackName]:
 
 def _commit_permission_rows(job: CheckJob) -> list[Row]:
     """Return the rows of the permissions that only a commit shows, as unchecked."""
-    when = "Not known before a release is committed"
     testing: list[str] = []
     production: list[str] = []
     for track in job.tracks:
@@ -402,16 +419,22 @@ def _commit_permission_rows(job: CheckJob) -> list[Row]:
         production = [PRODUCTION]
     rows: list[Row] = []
     if testing:
-        needed = f"Needed for {', '.join(testing)}"
-        rows.append(_unchecked_row(TO_TESTING, f"{when}. {needed}; {_GRANT}."))
+        tracks = ", ".join(testing)
+        rows.append(_commit_permission_row(TO_TESTING, f"for {tracks}"))
     if production:
-        needed = f"Needed for {', '.join(production)}"
-        rows.append(_unchecked_row(TO_PRODUCTION, f"{when}. {needed}; {_GRANT}."))
-    needed = "Needed only for `images-directory`"
-    rows.append(_unchecked_row(STORE_PRESENCE, f"{when}. {needed}; {_GRANT}."))
-    needed = "Needed only for `testers` and `create-tracks`"
-    rows.append(_unchecked_row(TESTERS, f"{when}. {needed}; {_GRANT}."))
+        tracks = ", ".join(production)
+        rows.append(_commit_permission_row(TO_PRODUCTION, f"for {tracks}"))
+    rows += [
+        _commit_permission_row(STORE_PRESENCE, "only for `images-directory`"),
+        _commit_permission_row(TESTERS, "only for `testers` and `create-tracks`"),
+    ]
     return rows
+
+
+def _commit_permission_row(permission: str, purpose: str) -> Row:
+    """Return the row of a permission that only a commit shows; `purpose` says what needs it."""
+    why = f"Not known before a release is committed. Needed {purpose}; {_GRANT}."
+    return _unchecked_row(permission, why)
 
 
 def _in_an_edit(job: CheckJob, context: Context) -> list[Row]:
@@ -436,29 +459,33 @@ def _of_edit(job: CheckJob, context: Context) -> list[Row]:
     except ApiError as refusal:
         return _no_edit(job, refusal)
     opened = Row(EDIT, "ok", "An edit could be opened; nothing was changed in it.")
-    return [opened, *read_and_delete(edit, partial(_read, job), context)]
+    rows_in_edit = read_and_delete(edit, partial(_read, job), context)
+    return [opened, *rows_in_edit]
 
 
 def _no_edit(job: CheckJob, refusal: ApiError) -> list[Row]:
     """Return the rows of an edit that Google Play did not open."""
     if find(refusal).code == "permission-denied":
+        rights = _names_of_rights(job)
         detail = (
-            f"{_words(refusal)} Grant the account {_names_of_rights(job)} under Users and "
-            "permissions in the Play Console. It can take a day to apply."
+            f"{_words(refusal)} Grant the account {rights} under Users and permissions in the "
+            "Play Console. It can take a day to apply."
         )
     else:
         detail = _advice(refusal)
     why = "No edit could be opened."
-    rows = [Row(EDIT, "missing", detail), _unchecked_row(VALIDATION, why)]
-    rows += _tracks_unchecked(job, why)
-    return rows
+    return [
+        Row(EDIT, "missing", detail),
+        _unchecked_row(VALIDATION, why),
+        *_tracks_unchecked(job, why),
+    ]
 
 
 def _names_of_rights(job: CheckJob) -> str:
     """Return the permissions to release to the job's tracks; if it has none, either will do."""
-    needed = [row.what for row in _commit_permission_rows(job)]
-    releases = [name for name in needed if name in (TO_TESTING, TO_PRODUCTION)]
-    names = [f"“{name}”" for name in releases]
+    to_release = (TO_TESTING, TO_PRODUCTION)
+    rows = _commit_permission_rows(job)
+    names = [f"“{row.what}”" for row in rows if row.what in to_release]
     if job.tracks:
         return " and ".join(names)
     return " or ".join(names)
@@ -474,17 +501,19 @@ def _read(job: CheckJob, edit: Edit) -> list[Row]:
         str(entry.get("track", "")) for entry in edit.list_entries("tracks")
     }
     for track in custom_tracks:
+        heading = _row_of(track)
         if track.text in tracks_of_app:
-            rows.append(Row(_row_of(track), "ok", "The app has it."))
+            rows.append(Row(heading, "ok", "The app has it."))
         else:
             detail = _about_missing(track.text, tracks_of_app)
-            rows.append(Row(_row_of(track), "missing", detail))
+            rows.append(Row(heading, "missing", detail))
     return rows
 
 
 def _about_missing(track: str, tracks_of_app: Collection[str]) -> str:
     """Return what to do about a track that the app does not have."""
-    other = guess_track(track, dict.fromkeys((*STANDARD, *tracks_of_app)))
+    known = dict.fromkeys((*STANDARD, *tracks_of_app))
+    other = guess_track(track, known)
     if other:
         return f"The app has no such track. It is probably a misspelling of {other}."
     return (
@@ -510,7 +539,8 @@ def _validate(edit: Edit) -> Row:
 def _vitals(job: CheckJob, context: Context) -> Row:
     """Return the row of the Reporting API, which only a rollout with a gate needs."""
     try:
-        gate.look(context, job.package, job.limits[0].metric)
+        first_limit = job.limits[0]
+        gate.look(context, job.package, first_limit.metric)
     except ApiError as refusal:
         known = find(refusal)
         if known.code == "api-disabled":
