@@ -141,11 +141,14 @@ def compare(edit: ReleaseEdit, listing: StoreFiles) -> ListingDifference:
         language = str(entry.get("language", ""))
         listed[language] = entry
     changes = _text_changes(listing, listed)
-    texts = {change.language: listing.texts[change.language] for change in changes}
+    texts = {}
+    for change in changes:
+        texts[change.language] = listing.texts[change.language]
     new_languages = frozenset(texts).difference(listed)
     names = list(listing.images)
     if prune != "false":
-        names = _with_places_to_prune(names, [*listing.texts, *listed])
+        languages = (*listing.texts, *listed)
+        names = _with_places_to_prune(names, languages)
     live = _read_places(edit, listing, new_languages, names)
     if prune == "true":
         names = _without_places_beyond(edit, listing, live)
@@ -153,10 +156,17 @@ def compare(edit: ReleaseEdit, listing: StoreFiles) -> ListingDifference:
     for name in names:
         language, _ = name
         images = listing.images.get(name, ())
-        doubtful = not live[name] and language not in new_languages
-        place = _place(edit, name, images, live[name])
-        places.append(replace(place, doubtful=doubtful))
-    return ListingDifference(texts, new_languages, tuple(changes), tuple(places))
+        listed_images = live[name]
+        place = _place(edit, name, images, listed_images)
+        if not listed_images and language not in new_languages:
+            place = replace(place, doubtful=True)
+        places.append(place)
+    return ListingDifference(
+        texts,
+        new_languages,
+        tuple(changes),
+        tuple(places),
+    )
 
 
 def _read_places(
@@ -330,14 +340,16 @@ def _write_texts(
 ) -> None:
     """Create or change the listing of one language."""
     texts = difference.texts[language]
-    edit.begin_change(edit.job.listing_purpose(edit.context.sha256))
+    purpose = edit.job.listing_purpose(edit.context.sha256)
+    edit.begin_change(purpose)
     if language in difference.new_languages:
         edit.api.create_listing(language, texts)
     else:
         edit.api.change_listing(language, texts)
     changes = difference.text_changes
     fields = [change.field for change in changes if change.language == language]
-    edit.context.info(f"Listing {language}: {', '.join(fields)} changed.")
+    changed = ", ".join(fields)
+    edit.context.info(f"Listing {language}: {changed} changed.")
 
 
 def _change_images(edit: ReleaseEdit, places: Sequence[Place]) -> list[Place]:
@@ -348,13 +360,15 @@ def _change_images(edit: ReleaseEdit, places: Sequence[Place]) -> list[Place]:
     """
     if not places:
         return []
-    edit.begin_change(edit.job.listing_purpose(edit.context.sha256))
+    purpose = edit.job.listing_purpose(edit.context.sha256)
+    edit.begin_change(purpose)
     removals = [partial(_remove_images, edit, place) for place in places]
     edit.context.together(removals)
     for place in places:
         edit.context.expect(place.missing)
     queue = _ImageQueue(places)
-    edit.context.together([partial(queue.send, edit)] * MAX_WORKERS)
+    worker = partial(queue.send, edit)
+    edit.context.together([worker] * MAX_WORKERS)
     return [place for place in places if not queue.is_proven(place)]
 
 
@@ -399,7 +413,8 @@ class _ImageQueue:
         while (name := self._take()) is not None:
             uploads = self._left[name]
             results = self._results[name]
-            result = edit.context.upload(uploads.pop(0))
+            upload = uploads.pop(0)
+            result = edit.context.upload(upload)
             results.append(result)
             if not uploads:
                 language, kind = name
@@ -435,7 +450,8 @@ class _ImageQueue:
         """
         if place.doubtful or place.unwanted:
             return False
-        return all(map(_is_proven, self._results[place.name]))
+        results = self._results[place.name]
+        return all(map(_is_proven, results))
 
 
 def _is_proven(result: FileResult) -> bool:
@@ -445,7 +461,8 @@ def _is_proven(result: FileResult) -> bool:
     image = result.resource.get("image")
     if not isinstance(image, Mapping):
         return False
-    return ListedImage.from_json(image).sha256 == result.sha256
+    stored = ListedImage.from_json(image)
+    return stored.sha256 == result.sha256
 
 
 def _list_unsettled(edit: ReleaseEdit, places: Sequence[Place]) -> list[Place]:
@@ -462,7 +479,8 @@ def _list_unsettled(edit: ReleaseEdit, places: Sequence[Place]) -> list[Place]:
         if place.expected - digests:
             # Google Play may not list an image yet that it has just stored, so nothing is changed
             # before the next look.
-            unsettled.append(replace(place, missing=(), unwanted=()))
+            place_to_list = replace(place, missing=(), unwanted=())
+            unsettled.append(place_to_list)
             continue
         correction = _place(edit, place.name, place.images, listed)
         if correction.change:
@@ -616,7 +634,8 @@ def _find_added(response: object, digest: str, before: int) -> Mapping[str, Any]
     copies = [image for image in listed if image.sha256 == digest]
     if len(copies) <= before:
         return None
-    return copies[-1].json
+    last = copies[-1]
+    return last.json
 
 
 def _spots(
@@ -633,11 +652,13 @@ def _spots(
     """
     free: dict[str, list[int]] = {}
     for spot, image in enumerate(live):
-        free.setdefault(image.sha256, []).append(spot)
+        copies = free.setdefault(image.sha256, [])
+        copies.append(spot)
     spots: list[int | None] = []
     for digest in digests:
-        if free.get(digest):
-            spots.append(free[digest].pop(0))
+        copies = free.get(digest, [])
+        if copies:
+            spots.append(copies.pop(0))
         else:
             spots.append(None)
     in_order = _count_in_order(spots)
@@ -675,8 +696,9 @@ def prepare(
     """Check the inputs of a pull. Raises InputError with every problem."""
     problems = Problems()
     package = batch.one_app(inputs.package_name, problems)
-    folder = inputs.images_directory.replace(PACKAGE, package or PACKAGE)
-    notes = inputs.whats_new_directory.replace(PACKAGE, package or PACKAGE)
+    app = package or PACKAGE
+    folder = inputs.images_directory.replace(PACKAGE, app)
+    notes = inputs.whats_new_directory.replace(PACKAGE, app)
     if files:
         problems.add("files", "a pull sends no files.", "no files")
     batch.require(problems, package_name=package, images_directory=folder)
@@ -686,7 +708,11 @@ def prepare(
         )
     if not notes:
         notes = folder
-    for name, path in (("images-directory", folder), ("whats-new-directory", notes)):
+    folders = (
+        ("images-directory", folder),
+        ("whats-new-directory", notes),
+    )
+    for name, path in folders:
         if path:
             example = Destination(workspace, name, f"{path}/en-US/title.txt")
             problems.collect(example.check)
@@ -743,7 +769,8 @@ class Pull:
         """Read everything, then write what differs. Refusals get their cause and remedy."""
         try:
             if self.existing_edit:
-                self._read(context, Edit(context, self.package, self.existing_edit))
+                shared = Edit(context, self.package, self.existing_edit)
+                self._read(context, shared)
             else:
                 self._refuse_if_unfinished(context)
                 edit = client.insert(context, self.package)
@@ -936,7 +963,8 @@ class Pull:
                     others.add(name)
         if not others:
             return
-        names = _first_names(list(map(printable, sorted(others))))
+        printable_names = list(map(printable, sorted(others)))
+        names = _first_names(printable_names)
         context.warning(
             f"Not on Google Play, and left as it is: {names}. A push would send it."
         )
@@ -959,8 +987,9 @@ def _trouble(damaged: Sequence[IntegrityError]) -> IntegrityError | None:
     if not damaged:
         return None
     first = damaged[0]
+    images = plural(len(damaged), "image")
     return IntegrityError(
-        f"{plural(len(damaged), 'image')} could not be pulled: {first.what}",
+        f"{images} could not be pulled: {first.what}",
         cause=first.cause,
         hint="The other files are written. Run again; report the error if it recurs.",
         code=first.code,
@@ -985,9 +1014,9 @@ def _is_language(language: str, context: Context) -> bool:
     """
     if is_language_name(language):
         return True
-    shown = f"{printable(language)[:50]!r}"
+    shown = printable(language)[:50]
     context.warning(
-        f"Google Play returned a text in {shown}, which is not a language; left out."
+        f"Google Play returned a text in {shown!r}, which is not a language; left out."
     )
     return False
 
