@@ -103,7 +103,8 @@ def prepare(inputs: VerifyInputs, files: Artifacts, workspace: Workspace) -> Pre
         return _prepare_with_login(inputs, files, workspace)
     problems = Problems()
     batch.require(problems, files=files)
-    apks = problems.collect(partial(find, inputs.apks, workspace, "apks"))
+    find_apks = partial(find, inputs.apks, workspace, "apks")
+    apks = problems.collect(find_apks)
     pairs: tuple[Pair, ...] = ()
     if files and apks:
         pairs = _pairs(files, apks, problems)
@@ -115,7 +116,12 @@ def prepare(inputs: VerifyInputs, files: Artifacts, workspace: Workspace) -> Pre
     for bundle, paired in pairs:
         count = plural(len(paired), "APK")
         lines.append(f"Compare {count} with {bundle.name}, entry by entry")
-    return Prepared(tuple(lines), (), partial(_flow, job), sends_files=False)
+    return Prepared(
+        tuple(lines),
+        (),
+        partial(_flow, job),
+        sends_files=False,
+    )
 
 
 def _prepare_with_login(
@@ -139,9 +145,8 @@ def _prepare_with_login(
             f"Compare what Google Play serves of {package} {code} with {bundle.name}"
         )
     if inputs.common.dry_run:
-        flow = batch.dry_run(
-            f"Would compare {plural(len(files), 'bundle')} with what is served."
-        )
+        count = plural(len(files), "bundle")
+        flow = batch.dry_run(f"Would compare {count} with what is served.")
     else:
         flow = _flow_of(goal)
     return Prepared(tuple(lines), (SCOPE,), flow, apps=apps, sends_files=False)
@@ -154,7 +159,8 @@ def _flow_of(goal: VerifyGoal) -> Flow:
     for bundle, version in goal.bundles:
         package, _ = version
         order.append(package)
-        bundles.setdefault(package, []).append((bundle, version))
+        own = bundles.setdefault(package, [])
+        own.append((bundle, version))
     if len(bundles) == 1:
         return partial(_flow_with_login, goal)
     goals = {}
@@ -247,7 +253,8 @@ def _flow_of_several(
     verification = Verification(len(order))
     flows = {}
     for app in run.apps:
-        flows[app] = partial(_verify_app, goals[app.package], verification, app)
+        goal = goals[app.package]
+        flows[app] = partial(_verify_app, goal, verification, app)
     run.do_together(flows)
     headlines = [app.outcome.headline for app in run.apps if app.outcome]
     return run.end(" ".join(headlines))
@@ -272,7 +279,12 @@ def _publish_codes(goal: VerifyGoal, context: Context) -> None:
     for _, version in goal.bundles:
         codes.append(version[1])
     listed = ",".join(map(str, codes))
-    context.publish({"version-code": str(max(codes)), "version-codes": listed})
+    context.publish(
+        {
+            "version-code": str(max(codes)),
+            "version-codes": listed,
+        }
+    )
 
 
 def verify_release(
@@ -414,9 +426,9 @@ def _version_of_apk(
         return version
     candidates = []
     for candidate, bundle in bundles.items():
-        if not identity.version_code and served.has_slice_without_version(
-            bundle, identity
-        ):
+        if identity.version_code:
+            continue
+        if served.has_slice_without_version(bundle, identity):
             candidates.append(candidate)
     if len(candidates) == 1:
         return candidates[0]
@@ -425,9 +437,9 @@ def _version_of_apk(
             f"{apk.name} has no version code, and several bundles have its asset pack."
         )
         raise InputError(Problem("apks", what, "the bundle of one version in `files`"))
-    versions = [f"{package} {code}" for package, code in bundles]
-    built = ", ".join(versions)
-    what = f"{apk.name} is {identity.package} {identity.version_code}, but `files` is {built}."
+    built = ", ".join(f"{package} {code}" for package, code in bundles)
+    version_of_apk = f"{identity.package} {identity.version_code}"
+    what = f"{apk.name} is {version_of_apk}, but `files` is {built}."
     raise InputError(Problem("apks", what, "the APKs of the version that was built"))
 
 
@@ -442,7 +454,8 @@ def _by_version(files: Artifacts, problems: Problems) -> dict[Version, Artifact]
             continue
         version = identity.package, identity.version_code
         if version in bundles:
-            what = f"{bundle.name} is of the same version as {bundles[version].name}."
+            first = bundles[version]
+            what = f"{bundle.name} is of the same version as {first.name}."
             problems.add("files", what, "one bundle of each version")
         bundles.setdefault(version, bundle)
     return bundles
@@ -508,8 +521,8 @@ def report(
             f"{finding.file}: {finding.state}: {_short(finding.entry)} ({finding.why})."
         )
     if len(findings) > _MAX_LINES:
-        left = len(findings) - _MAX_LINES
-        context.info(f"{_entries(left, 'more ')}{in_statement}.")
+        more = _entries(len(findings) - _MAX_LINES, "more ")
+        context.info(f"{more}{in_statement}.")
     headline = " ".join(_headline(verdict) for verdict in verdicts)
     trouble = _trouble(
         worst,
@@ -544,21 +557,23 @@ def _headline(verdict: Verdict) -> str:
         return f"{app}: the same as built: {same} of {where}."
     unverified = ""
     if unverified_entries:
-        unverified = f" {_entries(unverified_entries)} can't be compared."
+        not_compared = _entries(unverified_entries)
+        unverified = f" {not_compared} can't be compared."
     if verdict.served == "unverified":
         doubts = " ".join(("", *verdict.doubts))
         return f"{app}: nothing differs in {same} of {where}.{unverified}{doubts}"
     if verdict.served == "protected":
-        rewritten = verdict.count("protected")
+        rewritten = _entries(verdict.count("protected"))
         return (
-            f"{app}: automatic protection rewrote {_entries(rewritten)}; {same} "
-            f"of {where} {are} the same.{unverified}"
+            f"{app}: automatic protection rewrote {rewritten}; {same} of {where} "
+            f"{are} the same.{unverified}"
         )
-    changed = verdict.count("changed", "missing", "added")
-    differ = "differs" if changed == 1 else "differ"
+    count = verdict.count("changed", "missing", "added")
+    changed = _entries(count)
+    differ = "differs" if count == 1 else "differ"
     return (
-        f"{app}: {_entries(changed)} of {where} {differ} from the bundle; {same} "
-        f"{are} the same.{unverified}"
+        f"{app}: {changed} of {where} {differ} from the bundle; {same} {are} the "
+        f"same.{unverified}"
     )
 
 
@@ -583,8 +598,9 @@ def _trouble(
     if worst == "changed" and len(other_builds) == len(names):
         return _not_uploaded(other_builds)
     if worst == "changed":
+        differing = _differing(verdicts)
         return ReleaseTrouble(
-            f"The served APKs of {versions} do not match {bundles}{_differing(verdicts)}.",
+            f"The served APKs of {versions} do not match {bundles}{differing}.",
             cause="They were built from other sources, changed on the way, or Google Play made a "
             "change that this program does not recognise.",
             hint="Until you know why, halt the release with `target: play` and `status: halted`, "
@@ -641,7 +657,9 @@ def _differing(verdicts: Sequence[Verdict]) -> str:
     entries: Counter[str] = Counter()
     for verdict in verdicts:
         apks += len(verdict.apks)
-        differing += sum(1 for apk in verdict.apks if apk.changed)
+        for apk in verdict.apks:
+            if apk.changed:
+                differing += 1
         for finding in verdict.findings:
             if finding.state in ("changed", "missing", "added"):
                 entries[_short(finding.entry)] += 1
@@ -653,8 +671,9 @@ def _differing(verdicts: Sequence[Verdict]) -> str:
         most.append(f"{entry} ({count})")
     if len(entries) > _MAX_ENTRIES:
         most.append("…")
+    where = plural(apks, "APK")
     listed = ", ".join(most)
-    return f"; {differing} of {plural(apks, 'APK')} {differ}: {listed}"
+    return f"; {differing} of {where} {differ}: {listed}"
 
 
 def _findings_to_list(verdicts: Sequence[Verdict]) -> list[Finding]:
@@ -685,13 +704,19 @@ def _sections(
         "For",
         "Certificate (SHA-256)",
     )
-    rows = _without_zeros(tuple(_row(apk) for apk in apks[:_MAX_ROWS]))
+    shown_apks = apks[:_MAX_ROWS]
+    rows = _without_zeros(tuple(map(_row, shown_apks)))
     sections = []
     if findings:
-        title = _title("Differences", len(findings))
-        listed = tuple(map(_row_of_finding, findings[:_MAX_ROWS]))
-        sections.append(Section(title, ("File", "Entry", "State", "Why"), listed))
-    sections.append(Section(_title("APKs compared", len(apks)), header, rows))
+        shown_findings = findings[:_MAX_ROWS]
+        differences = Section(
+            _title("Differences", len(findings)),
+            ("File", "Entry", "State", "Why"),
+            tuple(map(_row_of_finding, shown_findings)),
+        )
+        sections.append(differences)
+    compared = Section(_title("APKs compared", len(apks)), header, rows)
+    sections.append(compared)
     transparent = [verdict for verdict in verdicts if verdict.transparency]
     sections.extend(map(_transparency, transparent))
     return tuple(sections)
@@ -721,19 +746,29 @@ def _title(text: str, count: int) -> str:
 
 
 def _row(apk: ApkReport) -> tuple[str, ...]:
-    numbers = (apk.changed, apk.protected, apk.unverified, apk.same, apk.by_rule)
     certificate = "not proven"
     if apk.certificate:
         # The statement has all of it.
-        certificate = f"{fingerprint(apk.certificate)[:_SHORT_FINGERPRINT]}…"
-    return (apk.name, *(str(number) for number in numbers), apk.devices, certificate)
+        beginning = fingerprint(apk.certificate)[:_SHORT_FINGERPRINT]
+        certificate = f"{beginning}…"
+    return (
+        apk.name,
+        str(apk.changed),
+        str(apk.protected),
+        str(apk.unverified),
+        str(apk.same),
+        str(apk.by_rule),
+        apk.devices,
+        certificate,
+    )
 
 
 def _transparency(verdict: Verdict) -> Section:
     transparency = verdict.transparency or CodeTransparency()
     state = transparency.problem
     if not state:
-        state = f"holds for {plural(transparency.listed, 'file')}"
+        files = plural(transparency.listed, "file")
+        state = f"holds for {files}"
     unlisted = plural(len(transparency.unlisted), "served file")
     certificate = ""
     if transparency.certificate:
