@@ -31,13 +31,18 @@ _MAX_BLOCK = 1 << 16  # bytes
 _MAX_REST = 2048  # bytes of a block beside its certificates: names, and a signature of 4,096 bits
 _SECTION_END = b"\r\n\r\n"
 _WRITER = re.compile(r"[\w.+() -]{1,60}", re.ASCII)
-_DIGESTS: Mapping[str, str] = {"SHA1-Digest": "sha1", "SHA-256-Digest": "sha256"}
+_DIGESTS: Mapping[str, str] = {
+    "SHA1-Digest": "sha1",
+    "SHA-256-Digest": "sha256",
+}
 _UNREADABLE = (ValueError, TypeError, UnsupportedAlgorithm)
 
 
 def is_jar_part(name: str) -> bool:
     """Return whether an entry has the name of a part of a JAR signature."""
-    return name == JAR_LIST or JAR_SIGNATURE.fullmatch(name) is not None
+    if name == JAR_LIST:
+        return True
+    return JAR_SIGNATURE.fullmatch(name) is not None
 
 
 class JarSignature:
@@ -66,13 +71,16 @@ class JarSignature:
 
     def _is_list(self, name: str) -> bool:
         """Return whether the list has each entry once, with its digest, and nothing more."""
-        main, sections = _sections(self._read(name, _MAX_LIST))
+        data = self._read(name, _MAX_LIST)
+        main, sections = _sections(data)
         if not _is_main(main, {"Manifest-Version": "1.0"}):
             return False
         listed = set()
         for section in sections:
             entry = section.pop("Name", "")
-            if entry in listed or entry not in self._members or is_jar_part(entry):
+            if entry in listed:
+                return False
+            if entry not in self._members or is_jar_part(entry):
                 return False
             listed.add(entry)
             if not self._has_digests(section, entry):
@@ -82,12 +90,13 @@ class JarSignature:
     def _has_digests(self, section: Mapping[str, str], entry: str) -> bool:
         """Return whether a section of the list has digests of an entry, and nothing more."""
         for key, value in section.items():
-            if key not in _DIGESTS:
+            algorithm = _DIGESTS.get(key)
+            if algorithm is None:
                 return False
-            if _DIGESTS[key] == "sha256":
+            if algorithm == "sha256":
                 expected = self._members.sha256(entry)
             else:
-                expected = self._members.digest(entry, _DIGESTS[key])
+                expected = self._members.digest(entry, algorithm)
             if _decode(value) != expected:
                 return False
         return bool(section)
@@ -99,13 +108,14 @@ class JarSignature:
         if JAR_LIST not in self._members:
             return False
         listed = self._read(JAR_LIST, _MAX_LIST)
-        main, sections = _sections(self._read(name, _MAX_LIST))
-        for key, kind in _DIGESTS.items():
+        data = self._read(name, _MAX_LIST)
+        main, sections = _sections(data)
+        for key, algorithm in _DIGESTS.items():
             digest = main.pop(f"{key}-Manifest", None)
-            if (
-                digest is not None
-                and _decode(digest) != hashlib.new(kind, listed).digest()
-            ):
+            if digest is None:
+                continue
+            expected = hashlib.new(algorithm, listed).digest()
+            if _decode(digest) != expected:
                 return False
         schemes = main.pop("X-Android-APK-Signed", "2")
         if not re.fullmatch(r"(2|3|31)(, (2|3|31)){0,2}", schemes):
@@ -119,19 +129,14 @@ class JarSignature:
             if entry in names or entry not in of_list:
                 return False
             names.add(entry)
-            for key, value in section.items():
-                if key not in _DIGESTS:
-                    return False
-                if (
-                    _decode(value)
-                    != hashlib.new(_DIGESTS[key], of_list[entry]).digest()
-                ):
-                    return False
+            if not _has_digests_of(section, of_list[entry]):
+                return False
         return True
 
     def _is_block(self, name: str) -> bool:
         """Return whether a block has one of the certificates, and little more."""
-        if f"{name.rpartition('.')[0]}.SF" not in self._members:
+        signer, _, _ = name.rpartition(".")
+        if f"{signer}.SF" not in self._members:
             return False
         data = self._read(name, _MAX_BLOCK)
         with warnings.catch_warnings():
@@ -140,12 +145,14 @@ class JarSignature:
                 certificates = pkcs7.load_der_pkcs7_certificates(data)
             except _UNREADABLE:
                 return False
-        encoded = [
-            certificate.public_bytes(Encoding.DER) for certificate in certificates
-        ]
-        if len(encoded) != 1 or len(data) - len(encoded[0]) > _MAX_REST:
+        if len(certificates) != 1:
             return False
-        return hashlib.sha256(encoded[0]).hexdigest() in self._certificates
+        certificate = certificates[0].public_bytes(Encoding.DER)
+        rest = len(data) - len(certificate)
+        if rest > _MAX_REST:
+            return False
+        fingerprint = hashlib.sha256(certificate).hexdigest()
+        return fingerprint in self._certificates
 
     def _read(self, name: str, max_bytes: int) -> bytes:
         """Return a part; nothing if it is larger than any, or has more sections than there are
@@ -154,9 +161,25 @@ class JarSignature:
         if self._members.size(name) > max_bytes:
             return b""
         data = self._members.archive.read(name, max_bytes)
-        if data.count(_SECTION_END) > len(self._members.archive.members) + 1:
+        section_count = data.count(_SECTION_END)
+        entry_count = len(self._members.archive.members)
+        if section_count > entry_count + 1:
             return b""
         return data
+
+
+def _has_digests_of(section: Mapping[str, str], listed: bytes) -> bool:
+    """Return whether a section of a signature file has digests of a section of the list, and
+    nothing more.
+    """
+    for key, value in section.items():
+        algorithm = _DIGESTS.get(key)
+        if algorithm is None:
+            return False
+        expected = hashlib.new(algorithm, listed).digest()
+        if _decode(value) != expected:
+            return False
+    return True
 
 
 def _is_main(attributes: Mapping[str, str], version: Mapping[str, str]) -> bool:
@@ -166,7 +189,8 @@ def _is_main(attributes: Mapping[str, str], version: Mapping[str, str]) -> bool:
         if others.pop(key, None) != value:
             return False
     for key in ("Created-By", "Built-By"):
-        if not _WRITER.fullmatch(others.pop(key, "-")):
+        writer = others.pop(key, "-")
+        if not _WRITER.fullmatch(writer):
             return False
     return not others
 
@@ -190,23 +214,23 @@ def _blocks(data: bytes) -> list[bytes]:
     """Return the sections, each with the empty line behind it. A line ends with CR and LF, as all
     known tools write it.
     """
-    blocks = data.split(_SECTION_END)
-    complete = [block + _SECTION_END for block in blocks[:-1]]
-    if blocks[-1]:
-        complete.append(blocks[-1])
-    return complete
+    *complete, rest = data.split(_SECTION_END)
+    blocks = [block + _SECTION_END for block in complete]
+    if rest:
+        blocks.append(rest)
+    return blocks
 
 
 def _attributes(block: bytes) -> dict[str, str] | None:
     """Return the attributes of a section; None if it is no list of attributes, or has one twice."""
     # A long line goes on behind a space, also within a character of several bytes.
-    joined = block.removesuffix(_SECTION_END).replace(b"\r\n ", b"")
+    unfolded = block.removesuffix(_SECTION_END).replace(b"\r\n ", b"")
     try:
-        lines = joined.decode("utf-8").split("\r\n")
+        text = unfolded.decode("utf-8")
     except UnicodeDecodeError:
         return None
     attributes: dict[str, str] = {}
-    for line in lines:
+    for line in text.split("\r\n"):
         key, colon, value = line.partition(": ")
         if not colon or key in attributes:
             return None
@@ -219,7 +243,8 @@ def _raw_sections(data: bytes) -> dict[str, bytes]:
     sections = {}
     for block in _blocks(data)[1:]:
         attributes = _attributes(block) or {}
-        sections[attributes.get("Name", "")] = block
+        entry = attributes.get("Name", "")
+        sections[entry] = block
     return sections
 
 
