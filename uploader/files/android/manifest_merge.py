@@ -23,7 +23,14 @@ NAME = "0x01010003"
 DISTRIBUTION = "{http://schemas.android.com/apk/distribution}"
 TRUE = frozenset({"text:true", "12:00000001"})
 _COMPONENTS = frozenset(
-    {"activity", "activity-alias", "meta-data", "provider", "receiver", "service"}
+    {
+        "activity",
+        "activity-alias",
+        "meta-data",
+        "provider",
+        "receiver",
+        "service",
+    }
 )
 _ACTIVITIES = frozenset({"activity"})
 _NOT_MERGED = "text:com.google.android.gms.version"
@@ -34,7 +41,8 @@ ElementId: TypeAlias = tuple[str, str]
 
 def element_id(element: Element) -> ElementId:
     """Return what distinguishes an element from its siblings."""
-    return element.name, element.attributes.get(NAME, "")
+    name = element.attributes.get(NAME, "")
+    return element.name, name
 
 
 def digest(element: Element) -> str:
@@ -42,16 +50,22 @@ def digest(element: Element) -> str:
     attributes = sorted(element.attributes.items())
     children = [digest(child) for child in element.children]
     content = repr((element.name, attributes, element.text, children))
-    return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
+    encoded = content.encode("utf-8", "surrogatepass")
+    return hashlib.sha256(encoded).hexdigest()
 
 
 def application_of(manifest: Element) -> Element:
     """Return the <application> of a manifest, or an empty one."""
-    return manifest.find("application") or Element("application")
+    application = manifest.find("application")
+    if application is None:
+        return Element("application")
+    return application
 
 
 def merge_applications(
-    base: Element, features: Mapping[str, Element], bundletool: Version
+    base: Element,
+    features: Mapping[str, Element],
+    bundletool: Version,
 ) -> list[Element]:
     """Return each <application> that bundletool may make of a base module and these features.
 
@@ -83,7 +97,8 @@ def is_asset_pack(manifest: Element) -> bool:
     settings = manifest.find(f"{DISTRIBUTION}module")
     if settings is None:
         return False
-    return settings.attributes.get(f"{DISTRIBUTION}type") == "text:asset-pack"
+    module_type = settings.attributes.get(f"{DISTRIBUTION}type")
+    return module_type == "text:asset-pack"
 
 
 def is_always_installed(manifest: Element) -> bool:
@@ -95,7 +110,8 @@ def is_always_installed(manifest: Element) -> bool:
         return True
     delivery = settings.find(f"{DISTRIBUTION}delivery")
     if delivery is None:
-        return settings.attributes.get(f"{DISTRIBUTION}onDemand") not in TRUE
+        on_demand = settings.attributes.get(f"{DISTRIBUTION}onDemand")
+        return on_demand not in TRUE
     for name in ("on-demand", "fast-follow"):
         if delivery.find(f"{DISTRIBUTION}{name}"):
             return False
@@ -107,7 +123,8 @@ def is_always_installed(manifest: Element) -> bool:
     removable = install_time.find(f"{DISTRIBUTION}removable")
     if removable is None:
         return True
-    return removable.attributes.get(f"{DISTRIBUTION}value") not in TRUE
+    is_removable = removable.attributes.get(f"{DISTRIBUTION}value")
+    return is_removable not in TRUE
 
 
 def is_instant(manifest: Element) -> bool:
@@ -117,38 +134,44 @@ def is_instant(manifest: Element) -> bool:
     settings = manifest.find(f"{DISTRIBUTION}module")
     if settings is None:
         return False
-    return settings.attributes.get(f"{DISTRIBUTION}instant") in TRUE
+    instant = settings.attributes.get(f"{DISTRIBUTION}instant")
+    return instant in TRUE
 
 
 def _merge_all(
-    base: Element, features: Sequence[Element], bundletool: Version
+    base: Element,
+    features: Sequence[Element],
+    bundletool: Version,
 ) -> Element:
     """Merge the manifests of features, which are in the order of their names, into the base's
     <application>.
     """
     if not features or bundletool < MERGES_ACTIVITIES:
         return base
+    merges_components = bundletool >= MERGES_COMPONENTS
     kinds = _ACTIVITIES
-    if bundletool >= MERGES_COMPONENTS:
+    if merges_components:
         kinds = _COMPONENTS
     applications = [application_of(manifest) for manifest in features]
-    declarations = _declarations([*applications, base], kinds)
+    applications.append(base)
+    declarations = _declarations(applications, kinds)
     own_count = _count(base, kinds)
-    declared_count = sum(len(elements) for elements in declarations.values())
+    declared_count = sum(map(len, declarations.values()))
     # bundletool compares these two numbers and then takes the base as it is.
     if own_count == declared_count:
         return base
     merged: dict[ElementId, Element] = {}
     for identity, elements in declarations.items():
         component = elements[0]
-        if bundletool >= MERGES_COMPONENTS and len(elements) > 1:
+        if merges_components and len(elements) > 1:
             component = _merge_children(elements)
         merged[identity] = component
     return _with_merged(base, merged)
 
 
 def _declarations(
-    applications: Sequence[Element], kinds: Collection[str]
+    applications: Sequence[Element],
+    kinds: Collection[str],
 ) -> dict[ElementId, list[Element]]:
     """Return each component that is merged, with its declarations in the order of these
     applications.
@@ -161,7 +184,8 @@ def _declarations(
             name = child.attributes.get(NAME, "")
             if name in ("", _NOT_MERGED):
                 continue
-            same_component = declarations.setdefault(element_id(child), [])
+            identity = element_id(child)
+            same_component = declarations.setdefault(identity, [])
             same_component.append(child)
     return declarations
 
@@ -190,7 +214,9 @@ def _merge_children(elements: Sequence[Element]) -> Element:
     first = elements[0]
     children = []
     for child in first.children:
-        if child.name == "intent-filter" or _is_named_metadata(child):
+        if child.name == "intent-filter":
+            continue
+        if _is_named_metadata(child):
             continue
         children.append(child)
     children.extend(filters.values())
