@@ -32,7 +32,17 @@ from uploader.files.android.resource_values import (
     without_density,
 )
 
-DENSITIES = frozenset({"ldpi", "mdpi", "tvdpi", "hdpi", "xhdpi", "xxhdpi", "xxxhdpi"})
+DENSITIES = frozenset(
+    {
+        "ldpi",
+        "mdpi",
+        "tvdpi",
+        "hdpi",
+        "xhdpi",
+        "xxhdpi",
+        "xxxhdpi",
+    }
+)
 # Resources that are made for the APKs (bundletool, SplitsXmlInjector and LocaleConfigXmlInjector).
 _MADE_RESOURCE = re.compile(r"res/xml/(splits\d{1,4}|locales_config)\.xml")
 # What aapt2 writes for the name of a resource if names are collapsed (Obfuscator).
@@ -44,7 +54,12 @@ _MAX_PACKAGE_NAME = 127  # characters; aapt2 cuts a longer one
 _MAX_CONFIGURATIONS = 0x10000
 _MAX_NAMED = 10  # values that are named in a message about one table
 # Languages that have two codes; Java's are not always those of the resource table.
-_OTHER_CODES = {"he": "iw", "id": "in", "yi": "ji", "fil": "tl"}
+_OTHER_CODES = {
+    "he": "iw",
+    "id": "in",
+    "yi": "ji",
+    "fil": "tl",
+}
 
 
 class BuiltTable:
@@ -68,30 +83,34 @@ class BuiltTable:
             values += value.value
             if value.text is not None:
                 self._files[key] = value.text
-        if len(set(keys)) != len(keys):
+        count = len(keys)
+        if len(set(keys)) != count:
             raise UnreadableTable("has two values for the same devices")
         self.packages = table.packages
         self.libraries = table.libraries
         self._keys = array("Q")
         sorted_values = bytearray()
-        for index in sorted(range(len(keys)), key=keys.__getitem__):
-            offset = index * ENCODED_SIZE
+        for index in sorted(range(count), key=keys.__getitem__):
+            start = index * ENCODED_SIZE
+            end = start + ENCODED_SIZE
             self._keys.append(keys[index])
-            sorted_values += values[offset : offset + ENCODED_SIZE]
+            sorted_values += values[start:end]
         self._values = bytes(sorted_values)
 
     def _add_key(self, value: TableValue) -> int:
         """Return the key of a value, and note its configuration and the name of its resource."""
-        number = self._numbers.get(value.configuration)
+        resource = value.resource
+        configuration = value.configuration
+        number = self._numbers.get(configuration)
         if number is None:
             number = len(self._configurations)
             if number >= _MAX_CONFIGURATIONS:
                 raise UnreadableTable("has values for too many kinds of devices")
-            self._numbers[value.configuration] = number
-            self._configurations.append(value.configuration)
-        if value.resource not in self._names:
-            self._names[value.resource] = value.type, value.name
-        return value.resource << 16 | number
+            self._numbers[configuration] = number
+            self._configurations.append(configuration)
+        if resource not in self._names:
+            self._names[resource] = (value.type, value.name)
+        return resource << 16 | number
 
     def __len__(self) -> int:
         return len(self._keys)
@@ -107,23 +126,29 @@ class BuiltTable:
             return None
         key = resource << 16 | number
         place = bisect_left(self._keys, key)
-        if place < len(self._keys) and self._keys[place] == key:
-            return place
-        return None
+        if place == len(self._keys):
+            return None
+        if self._keys[place] != key:
+            return None
+        return place
 
     def value(self, place: int) -> Encoded:
         """Return the value at a place."""
-        offset = place * ENCODED_SIZE
-        return self._values[offset : offset + ENCODED_SIZE]
+        start = place * ENCODED_SIZE
+        end = start + ENCODED_SIZE
+        return self._values[start:end]
 
     def file(self, place: int) -> str | None:
         """Return the path of the value at a place; None if it is no file."""
-        return self._files.get(self._keys[place])
+        key = self._keys[place]
+        return self._files.get(key)
 
     def at(self, place: int) -> tuple[int, bytes]:
         """Return the resource and the configuration of the value at a place."""
         key = self._keys[place]
-        return key >> 16, self._configurations[key & 0xFFFF]
+        resource = key >> 16
+        number = key & 0xFFFF
+        return resource, self._configurations[number]
 
 
 @dataclass
@@ -203,7 +228,8 @@ class _TableComparison:
             raise UnreadableTable(f"names more than {MAX_MEMBERS:,} files")
         if change:
             devices = describe(value.configuration)
-            resource = f"{value.type}/{value.name[:100]}"
+            short_name = value.name[:100]
+            resource = f"{value.type}/{short_name}"
             self.difference.add(f"{resource} ({devices}) {change}")
 
     def _change(self, value: TableValue) -> str:
@@ -211,7 +237,8 @@ class _TableComparison:
         change = "was added"
         is_of_bundle = False
         for table, marks in self._modules:
-            if not self._is_named(value, table.name(value.resource)):
+            built_name = table.name(value.resource)
+            if not self._is_named(value, built_name):
                 continue
             is_of_bundle = True
             change = "was added for these devices"
@@ -259,8 +286,10 @@ class _TableComparison:
 
     def _is_made(self, value: TableValue) -> bool:
         """Return whether a value is a file that is made for the APKs, and remember its id."""
-        match = _MADE_RESOURCE.fullmatch(value.text or "")
-        if match is None or value.type != "xml":
+        if value.type != "xml" or value.text is None:
+            return False
+        match = _MADE_RESOURCE.fullmatch(value.text)
+        if match is None:
             return False
         name = match[1]
         # The resources that keep their names are those of the bundle (Aapt2ResourceConverter).
@@ -268,22 +297,27 @@ class _TableComparison:
         if value.name != name and not is_collapsed:
             return False
         # No APK has two of them, and each is for every device.
-        if name in self.difference.lists or any(value.configuration):
+        lists = self.difference.lists
+        if name in lists or any(value.configuration):
             return False
-        self.difference.lists[name] = value.resource
+        lists[name] = value.resource
         return True
 
 
 def _is_built_package(
-    served: Package, package: str, built: Sequence[BuiltTable]
+    served: Package,
+    package: str,
+    built: Sequence[BuiltTable],
 ) -> bool:
     """Return whether a package of an APK's table is one of the bundle's, or the app's own."""
     is_of_bundle = False
     for table in built:
-        if served.id in table.packages:
-            is_of_bundle = True
-            if served.name == table.packages[served.id][:_MAX_PACKAGE_NAME]:
-                return True
+        name = table.packages.get(served.id)
+        if name is None:
+            continue
+        is_of_bundle = True
+        if served.name == name[:_MAX_PACKAGE_NAME]:
+            return True
     if is_of_bundle or served.id != _APP_PACKAGE:
         return False
     # It was made for a module that has no resources (bundletool, ResourceInjector).
@@ -319,7 +353,10 @@ class Given:
         """Return whether values for a language should be there."""
         if self.is_whole or not self.splits_languages:
             return True
-        return code in self.suffixes or _OTHER_CODES.get(code) in self.suffixes
+        if code in self.suffixes:
+            return True
+        other_code = _OTHER_CODES.get(code)
+        return other_code in self.suffixes
 
     @property
     def has_density(self) -> bool:
@@ -353,8 +390,13 @@ def lacking_values(table: BuiltTable, seen: bytearray, given: Given) -> Lacking:
     """Return which values of a table no APK of a set has, and which of them it should have.
     `seen` has a mark for each value that an APK has, `given` says which devices they are for.
     """
-    lacking = [place for place, mark in enumerate(seen) if not mark]
-    resources = {table.at(place)[0] for place in lacking}
+    lacking: list[int] = []
+    resources: set[int] = set()
+    for place, mark in enumerate(seen):
+        if not mark:
+            lacking.append(place)
+            resource, _ = table.at(place)
+            resources.add(resource)
     alternatives: Counter[_Group] = Counter()
     present: set[_Group] = set()
     for place in range(len(table)):
@@ -369,7 +411,11 @@ def lacking_values(table: BuiltTable, seen: bytearray, given: Given) -> Lacking:
     for place in lacking:
         resource, configuration = table.at(place)
         group = resource, without_density(configuration)
-        kind, name = table.name(resource) or ("", "")
+        kind = ""
+        name = ""
+        type_and_name = table.name(resource)
+        if type_and_name is not None:
+            kind, name = type_and_name
         is_needed = _is_needed(
             kind,
             configuration,
@@ -382,7 +428,8 @@ def lacking_values(table: BuiltTable, seen: bytearray, given: Given) -> Lacking:
         missing_count += 1
         if len(missing) < _MAX_NAMED:
             devices = describe(configuration)
-            missing.append(f"{kind}/{name[:100]} ({devices})")
+            short_name = name[:100]
+            missing.append(f"{kind}/{short_name} ({devices})")
     not_given = len(lacking) - missing_count
     return Lacking(tuple(missing), missing_count, not_given)
 
