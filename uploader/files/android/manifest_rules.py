@@ -49,7 +49,15 @@ INSTANT_MIN_SDK = 21  # the same
 _BOOLEANS = frozenset({YES, NO})
 # bundletool, RequiredSplitTypesInjector.RequiredSplitType
 _SPLIT_LABELS = frozenset(
-    {"abi", "density", "textures", "tier", "group", "countries", "module"}
+    {
+        "abi",
+        "density",
+        "textures",
+        "tier",
+        "group",
+        "countries",
+        "module",
+    }
 )
 # aapt2 link, ManifestFixer
 _PLATFORM_NAME = re.compile(r"platformBuildVersion(Code|Name)")
@@ -91,7 +99,11 @@ class Role:
     @property
     def instant_modules(self) -> Collection[str]:
         """The names of the modules of an instant app."""
-        return {name for name, manifest in self.app.items() if is_instant(manifest)}
+        names = set()
+        for name, manifest in self.app.items():
+            if is_instant(manifest):
+                names.add(name)
+        return names
 
     def is_reference_to(self, value: str, list_name: re.Pattern[str]) -> bool:
         """Return whether a value refers to a resource with a name of this kind that was made for
@@ -101,7 +113,8 @@ class Role:
         if self.lists is None:
             return value.startswith("01:7f")
         for name, resource in self.lists.items():
-            if list_name.fullmatch(name) and value == f"01:{resource:08x}":
+            reference = f"01:{resource:08x}"
+            if value == reference and list_name.fullmatch(name):
                 return True
         return False
 
@@ -120,7 +133,9 @@ def _is_split(value: str, role: Role) -> bool:
     """
     if role.kind == "feature":
         return value == f"text:{role.module}"
-    return role.kind == "configuration" and value == f"text:{role.split}"
+    if role.kind == "configuration":
+        return value == f"text:{role.split}"
+    return False
 
 
 def _is_owner(value: str, role: Role) -> bool:
@@ -138,21 +153,27 @@ def _is_feature_mark(value: str, role: Role) -> bool:
     """Return whether this marks a feature, which is said of features alone (bundletool,
     ManifestEditor.setSplitIdForFeatureSplit).
     """
-    return role.kind == "feature" and value == YES
+    if role.kind != "feature":
+        return False
+    return value == YES
 
 
 def _are_split_types(value: str, role: Role) -> bool:
     """Return whether these are types of splits: `module__label`, separated by commas (bundletool,
     RequiredSplitTypesInjector).
     """
-    if role.kind == "standalone" or not value.startswith("text:"):
+    if role.kind == "standalone":
+        return False
+    if not value.startswith("text:"):
         return False
     listed = value.removeprefix("text:")
     if not listed:
         return True
     for split_type in listed.split(","):
         module, _, label = split_type.rpartition("__")
-        if module not in role.app or label not in _SPLIT_LABELS:
+        if module not in role.app:
+            return False
+        if label not in _SPLIT_LABELS:
             return False
     return True
 
@@ -176,7 +197,9 @@ def _is_locale_config(value: str, role: Role) -> bool:
 
 
 def _is_split_required(value: str, role: Role) -> bool:
-    return role.kind != "standalone" and value in _BOOLEANS
+    if role.kind == "standalone":
+        return False
+    return value in _BOOLEANS
 
 
 def _is_asset_version(value: str, role: Role) -> bool:
@@ -242,7 +265,8 @@ def is_marked_feature(manifest: Element) -> bool:
     """Return whether an APK says that it is a feature, as each feature must. Otherwise Android
     takes it for a configuration, and loads its code and components differently.
     """
-    return any(manifest.attributes.get(key) == YES for key in _FEATURE_MARKS)
+    marks = [manifest.attributes.get(key) for key in _FEATURE_MARKS]
+    return YES in marks
 
 
 def is_configuration_of(module: str, split: str) -> bool:
@@ -252,7 +276,10 @@ def is_configuration_of(module: str, split: str) -> bool:
     prefix = f"{module}.config."
     if module == "base":
         prefix = "config."
-    return split.startswith(prefix) and split != prefix
+    if not split.startswith(prefix):
+        return False
+    devices = split.removeprefix(prefix)
+    return devices != ""
 
 
 def _are_fused_modules(value: str, role: Role) -> bool:
@@ -264,7 +291,8 @@ def _are_fused_modules(value: str, role: Role) -> bool:
     names = {"base", *role.modules}
     if not names.issubset(role.app):
         return False
-    return value == f"text:{','.join(sorted(names))}"
+    listed = ",".join(sorted(names))
+    return value == f"text:{listed}"
 
 
 def _is_stamp_source(value: str, _: Role) -> bool:
@@ -282,7 +310,9 @@ def _is_required(value: str, role: Role) -> bool:
     """Return whether this says if splits are required, which only main APKs with splits say
     (bundletool, ManifestEditor.setSplitsRequired).
     """
-    return role.kind in ("base", "feature") and value in _BOOLEANS
+    if role.kind not in ("base", "feature"):
+        return False
+    return value in _BOOLEANS
 
 
 def _is_apk_number(value: str, _: Role) -> bool:
@@ -312,7 +342,8 @@ def is_metadata_by_rule(element: Element, role: Role) -> bool:
     """Return whether an element of the application is <meta-data> that Google Play writes."""
     if element.name != "meta-data" or element.children or element.text:
         return False
-    name = element.attributes.get(NAME, "").removeprefix("text:")
+    compiled_name = element.attributes.get(NAME, "")
+    name = compiled_name.removeprefix("text:")
     if name not in _METADATA:
         return False
     attribute, is_by_rule = _METADATA[name]
