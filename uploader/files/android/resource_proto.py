@@ -106,7 +106,9 @@ class ProtoTable:
                     yield from self._package(field.data)
                 elif field.id == _LIBRARY:
                     library = self._proto.message(field.data)
-                    self.libraries[self._id(library[1])] = _text(library[2])
+                    name = _text(library[2])
+                    package_id = self._id(library[1])
+                    self.libraries[package_id] = name
         except _DAMAGED:
             raise UnreadableTable("is damaged") from None
 
@@ -179,7 +181,8 @@ class ProtoTable:
 
     def _id(self, field: Field) -> int:
         """Return the number in a message that holds nothing else."""
-        return self._proto.message(field.data)[1].number
+        message = self._proto.message(field.data)
+        return message[1].number
 
     # Configurations
 
@@ -187,7 +190,8 @@ class ProtoTable:
         """Return a configuration as a binary table has it."""
         key = bytes(data)
         if key not in self._configurations:
-            self._configurations[key] = _encode_configuration(self._proto.message(data))
+            message = self._proto.message(data)
+            self._configurations[key] = _encode_configuration(message)
         return self._configurations[key]
 
     # Values
@@ -208,14 +212,16 @@ class ProtoTable:
             raise UnreadableTable("has values that a feature flag decides about")
         for kind in (ITEM_TEXT, ITEM_RAW_TEXT):
             if kind in item:
-                text = self._proto.message(item[kind].data)[1]
-                return encode_text(_pool_text(text)), None
+                message = self._proto.message(item[kind].data)
+                text = _pool_text(message[1])
+                return encode_text(text), None
         if ITEM_REFERENCE in item:
             return self._reference(item[ITEM_REFERENCE].data), None
         if ITEM_PRIMITIVE in item:
             return self._primitive(item[ITEM_PRIMITIVE].data), None
         if ITEM_FILE in item:
-            path = _text(self._proto.message(item[ITEM_FILE].data)[1])
+            file = self._proto.message(item[ITEM_FILE].data)
+            path = _text(file[1])
             return encode_text(path), path
         if ITEM_ID in item:
             return encode_number(BOOLEAN, 0), None
@@ -231,7 +237,10 @@ class ProtoTable:
                 text = _pool_text(field)
             elif field.id == 2:
                 span = self._proto.message(field.data)
-                spans.append((_text(span[1]), span[2].number, span[3].number))
+                tag = _text(span[1])
+                first_character = span[2].number
+                last_character = span[3].number
+                spans.append((tag, first_character, last_character))
         if not spans:
             return encode_text(text)
         return encode_styled(text, spans)
@@ -245,7 +254,8 @@ class ProtoTable:
             kind = ATTRIBUTE_REFERENCE
             dynamic_kind = DYNAMIC_ATTRIBUTE
         # A reference that is only resolved when the app runs has a type of its own.
-        is_dynamic = bool(reference[5].data) and self._id(reference[5]) != 0
+        dynamic = reference[5]
+        is_dynamic = bool(dynamic.data) and self._id(dynamic) != 0
         package_id = resource >> 24
         type_id = resource >> 16 & 0xFF
         if is_dynamic and package_id and type_id:
@@ -277,19 +287,24 @@ class ProtoTable:
     def _attribute(self, data: memoryview) -> Encoded:
         """Return which values an attribute accepts."""
         message = self._proto.message(data)
-        items = [(ATTRIBUTE_TYPE, encode_number(DECIMAL, message[1].number))]
+        formats = encode_number(DECIMAL, message[1].number)
+        items = [(ATTRIBUTE_TYPE, formats)]
         minimum = message[2].number & 0xFFFFFFFF
         if minimum != _LOWEST:
-            items.append((ATTRIBUTE_MINIMUM, encode_number(DECIMAL, minimum)))
+            value = encode_number(DECIMAL, minimum)
+            items.append((ATTRIBUTE_MINIMUM, value))
         maximum = message[3].number & 0xFFFFFFFF
         if maximum != _HIGHEST:
-            items.append((ATTRIBUTE_MAXIMUM, encode_number(DECIMAL, maximum)))
+            value = encode_number(DECIMAL, maximum)
+            items.append((ATTRIBUTE_MAXIMUM, value))
         for field in self._proto.fields(data):
             if field.id == _ATTRIBUTE_SYMBOL:
                 symbol = self._proto.message(field.data)
-                key = _target(self._proto.message(symbol[3].data))
+                name = self._proto.message(symbol[3].data)
+                key = _target(name)
                 kind = symbol[5].number or DECIMAL
-                items.append((key, encode_number(kind, symbol[4].number)))
+                value = encode_number(kind, symbol[4].number)
+                items.append((key, value))
         return encode_items(0, items)
 
     def _style(self, data: memoryview) -> Encoded:
@@ -297,10 +312,12 @@ class ProtoTable:
         items = []
         for field in self._proto.fields(data):
             if field.id == _STYLE_PARENT:
-                parent = _target(self._proto.message(field.data))
+                reference = self._proto.message(field.data)
+                parent = _target(reference)
             elif field.id == _STYLE_ENTRY:
                 entry = self._proto.message(field.data)
-                key = _target(self._proto.message(entry[3].data))
+                attribute = self._proto.message(entry[3].data)
+                key = _target(attribute)
                 item, _ = self._item(entry[4].data)
                 items.append((key, item))
         return encode_items(parent, items)
@@ -320,8 +337,10 @@ class ProtoTable:
         for field in self._proto.fields(data):
             if field.id == 1:
                 entry = self._proto.message(field.data)
-                key = ATTRIBUTE_TYPE + PLURALS[entry[3].number]
-                items[key], _ = self._item(entry[4].data)
+                quantity = PLURALS[entry[3].number]
+                key = ATTRIBUTE_TYPE + quantity
+                item, _ = self._item(entry[4].data)
+                items[key] = item
         return encode_items(0, items.items())
 
 
@@ -335,7 +354,8 @@ def _add(messages: list[memoryview], field: Field) -> None:
 def _target(reference: Mapping[int, Field]) -> int:
     """Return the id that a reference is to; 0 for none."""
     resource = reference.get(2, ABSENT).number
-    if not resource and reference.get(3, ABSENT).data:
+    name = reference.get(3, ABSENT).data
+    if not resource and name:
         raise UnreadableTable("refers to a resource by its name alone")
     return resource
 
@@ -347,13 +367,15 @@ def _text(field: Field) -> str:
 def _pool_text(field: Field) -> str:
     """Return a text as a pool of strings has it."""
     text = _text(field)
-    if len(field.data) <= _MAX_POOL_TEXT // 2:
+    utf8_size = len(field.data)
+    if utf8_size <= _MAX_POOL_TEXT // 2:
         return text
-    units = len(text.encode("utf-16-le")) // 2
+    utf16 = text.encode("utf-16-le")
+    units = len(utf16) // 2
     # A pool has a character beyond the BMP in six bytes, three for each half, UTF-8 in four.
     beyond_bmp = units - len(text)
-    size = len(field.data) + 2 * beyond_bmp
-    if units > _MAX_POOL_TEXT or size > _MAX_POOL_TEXT:
+    pool_size = utf8_size + 2 * beyond_bmp
+    if max(units, pool_size) > _MAX_POOL_TEXT:
         return _TOO_LARGE
     return text
 
@@ -399,16 +421,21 @@ def _encode_configuration(message: Mapping[int, Field]) -> bytes:
         raise UnreadableTable("has values for an unknown kind of device")
     numbers: dict[int, int] = {}
     for field_id in range(1, _LAST_FIELD):
-        numbers[field_id] = message.get(field_id, ABSENT).number
+        field = message.get(field_id, ABSENT)
+        numbers[field_id] = field.number
 
     def choice(field_id: int) -> int:
         return _YES_AND_NO[numbers[field_id]]
 
-    input_flags = choice(_KEYS_HIDDEN) | choice(_NAVIGATION_HIDDEN) << 2
-    screen_layout = numbers[_SCREEN_SIZE] | choice(_SCREEN_LONG) << 4
+    input_flags = choice(_KEYS_HIDDEN)
+    input_flags |= choice(_NAVIGATION_HIDDEN) << 2
+    screen_layout = numbers[_SCREEN_SIZE]
+    screen_layout |= choice(_SCREEN_LONG) << 4
     screen_layout |= numbers[_LAYOUT_DIRECTION] << 6
-    ui_mode = numbers[_UI_MODE_TYPE] | choice(_UI_MODE_NIGHT) << 4
-    color_mode = choice(_WIDE_COLOR_GAMUT) | choice(_HDR) << 2
+    ui_mode = numbers[_UI_MODE_TYPE]
+    ui_mode |= choice(_UI_MODE_NIGHT) << 4
+    color_mode = choice(_WIDE_COLOR_GAMUT)
+    color_mode |= choice(_HDR) << 2
     configuration = _CONFIGURATION.pack(
         numbers[_MCC],
         numbers[_MNC],
@@ -445,13 +472,17 @@ def _locale(tag: str) -> tuple[bytes, bytes, bytes, bytes]:
     script = b""
     region = b""
     variant = b""
-    language, *subtags = tag.lower().split("-")
+    lower_tag = tag.lower()
+    language, *subtags = lower_tag.split("-")
     for subtag in subtags:
-        if len(subtag) == 4 and not subtag[0].isdigit() and not script and not region:
+        length = len(subtag)
+        may_be_script = length == 4 and not subtag[0].isdigit()
+        if may_be_script and not script and not region:
             script = subtag.title().encode("ascii")
-        elif len(subtag) in (2, 3) and not region:
-            region = pack_letters(subtag.upper(), ord("0"))
-        elif 4 <= len(subtag) <= 8 and not variant:
+        elif length in (2, 3) and not region:
+            country = subtag.upper()
+            region = pack_letters(country, ord("0"))
+        elif 4 <= length <= 8 and not variant:
             variant = subtag.encode("ascii")
         else:
             raise UnreadableTable("has values for an unknown language")
