@@ -108,7 +108,9 @@ class Contents:
         self.unread_tables = self.unread_tables or other.unread_tables
         for module, marks in other.values.items():
             own = self.marks(module, len(marks))
-            both = int.from_bytes(own, "little") | int.from_bytes(marks, "little")
+            own_bits = int.from_bytes(own, "little")
+            other_bits = int.from_bytes(marks, "little")
+            both = own_bits | other_bits
             own[:] = both.to_bytes(len(own), "little")
 
 
@@ -127,7 +129,9 @@ class DeviceSet:
 
     def is_settled(self, entry: str) -> bool:
         """Return whether an entry of the bundle is there, or known to be missing."""
-        return entry in self.contents.seen or entry in self.contents.lacking
+        if entry in self.contents.seen:
+            return True
+        return entry in self.contents.lacking
 
     def is_any_settled(self, entries: Iterable[str]) -> bool:
         """Return whether one of these entries is there, or known to be missing."""
@@ -204,10 +208,11 @@ class ApkChecker:
             return self._check_manifest()
         if name == TABLE:
             return self._check_table()
-        if _is_dex(name) and self._identity.kind == "configuration":
-            return "changed", "the APK of a configuration has no code"
-        if _is_dex(name) and len(self._modules) > 1:
-            return self._check_merged_dex(name)
+        if _is_dex(name):
+            if self._identity.kind == "configuration":
+                return "changed", "the APK of a configuration has no code"
+            if len(self._modules) > 1:
+                return self._check_merged_dex(name)
         if name.startswith("res/"):
             self._check_table()
             if name in self._files:
@@ -246,16 +251,19 @@ class ApkChecker:
         marks = []
         for module in self._modules:
             built_table = self._bundle.table(module.name)
-            if built_table is not None:
-                built.append(built_table)
-                marks.append(self.contents.marks(module.name, len(built_table)))
+            if built_table is None:
+                continue
+            built.append(built_table)
+            value_count = len(built_table)
+            marks.append(self.contents.marks(module.name, value_count))
         config = self._bundle.config
         layouts = Layouts(
             sparse=config.sparse_tables or self._min_sdk >= _SPARSE_TABLES,
             compact=self._min_sdk >= _COMPACT_TABLES,
         )
         self._bundle.tables.check()
-        table = BinaryTable(self._members.table(TABLE), layouts)
+        data = self._members.table(TABLE)
+        table = BinaryTable(data, layouts)
         try:
             package = self._identity.package
             return compare_table(table, package, built, marks, config)
@@ -311,7 +319,8 @@ class ApkChecker:
         if asset.split_path != name:
             return False
         if self._identity.kind == "configuration":
-            return asset.is_for(configuration_of(self._identity))
+            devices = configuration_of(self._identity)
+            return asset.is_for(devices)
         return not asset.parts
 
     def _check_content(self, name: str, candidates: list[str]) -> tuple[State, str]:
@@ -319,7 +328,8 @@ class ApkChecker:
         self.contents.seen.update(candidates)
         sha256 = self._members.sha256(name)
         for candidate in candidates:
-            if sha256 == self._bundle.members.sha256(candidate):
+            built_sha256 = self._bundle.members.sha256(candidate)
+            if sha256 == built_sha256:
                 return "same", ""
         if name.startswith("res/") and self._members.is_binary_xml(name):
             return self._check_xml(name, candidates)
@@ -334,7 +344,8 @@ class ApkChecker:
     def _check_xml(self, name: str, candidates: list[str]) -> tuple[State, str]:
         """Compare compiled XML by what it means."""
         built_members = self._bundle.members
-        sizes = [self._members.size(name), *map(built_members.size, candidates)]
+        sizes = [self._members.size(name)]
+        sizes.extend(map(built_members.size, candidates))
         if max(sizes) > MAX_MEMBER:
             return "unverified", "an XML file that is too large to decode"
         try:
@@ -373,7 +384,8 @@ class ApkChecker:
         sources = self._sources_of_dex(name)
         if sources:
             self.contents.seen.update(sources)
-            of_base = self._modules[0].entries.get(name, [])
+            base = self._modules[0]
+            of_base = base.entries.get(name, [])
             if of_base and of_base[0] not in sources:
                 # Android loads the class of the first dex file that has one of its name.
                 return (
@@ -399,7 +411,10 @@ class ApkChecker:
         sources = []
         for module in self._modules:
             for path, entries in module.entries.items():
-                if _is_dex(path) and sha256 == self._bundle.members.sha256(entries[0]):
+                if not _is_dex(path):
+                    continue
+                built_sha256 = self._bundle.members.sha256(entries[0])
+                if sha256 == built_sha256:
                     sources += entries
         return sources
 
@@ -412,16 +427,17 @@ class ApkChecker:
         match = _NUMBERED_DEX.fullmatch(dex)
         if match is None:
             return False
-        number = int(match[1])
-        before = f"classes{number - 1}.dex"
-        if number == 2:
+        number_before = int(match[1]) - 1
+        before = f"classes{number_before}.dex"
+        if number_before == 1:
             before = "classes.dex"
         return before in self._members
 
     def _note_protection(self, name: str) -> None:
         """Note classes of the wrapper in a dex file, unless the bundle has such classes too."""
-        built = self._bundle.members
-        if name in self._members.protected_dex and not built.protected_dex:
+        if name not in self._members.protected_dex:
+            return
+        if not self._bundle.members.protected_dex:
             self.protection.append(
                 "a wrapper was added to the code (classes of com.pairip)"
             )
@@ -437,9 +453,10 @@ class ApkChecker:
                 "unverified",
                 "a part of a JAR signature that holds more, or can't be read",
             )
-        if name == _STAMP and self._members.size(name) == _STAMP_SIZE:
+        size = self._members.size(name)
+        if name == _STAMP and size == _STAMP_SIZE:
             return "by-rule", "the certificate of the source stamp"
-        if _PLACEHOLDER.fullmatch(name) and not self._members.size(name):
+        if _PLACEHOLDER.fullmatch(name) and size == 0:
             return self._check_placeholder(name)
         if name in _SDK_RUNTIME:
             return "unverified", "a file for the SDK runtime"
@@ -466,7 +483,9 @@ class ApkChecker:
         if self._identity.kind != "base":
             return "added", "an empty library in an APK that is no base with splits"
         for other in self._members:
-            if _LIBRARY.fullmatch(other) and not _PLACEHOLDER.fullmatch(other):
+            if _PLACEHOLDER.fullmatch(other):
+                continue
+            if _LIBRARY.fullmatch(other):
                 return "added", "an empty library beside those of the app"
         placeholder = _PLACEHOLDER.fullmatch(name)
         if placeholder is None or not self._has_module_for(placeholder[1]):
@@ -497,15 +516,19 @@ class ApkChecker:
         APK that gets one.
         """
         is_splits = made_lists.SPLITS_PATH.fullmatch(name) is not None
-        if not is_splits and name != made_lists.LOCALES_PATH:
+        is_locales = name == made_lists.LOCALES_PATH
+        if not is_splits and not is_locales:
             return False
         kinds = ["base"]
         if is_splits:
             kinds.append("standalone")
-        if self._identity.kind not in kinds or self._members.size(name) > MAX_MEMBER:
+        if self._identity.kind not in kinds:
             return False
+        if self._members.size(name) > MAX_MEMBER:
+            return False
+        data = self._members.archive.read(name)
         try:
-            events = compiled_xml.binary_events(self._members.archive.read(name))
+            events = compiled_xml.binary_events(data)
             root = compiled_xml.tree(events)
         except NotCompiledXml:
             return False
@@ -520,10 +543,8 @@ class ApkChecker:
         self._check_table()
         foreign = self._foreign_modules()
         if foreign:
-            return (
-                "changed",
-                f"modules that are not merged into it: {', '.join(foreign)}",
-            )
+            listed = ", ".join(foreign)
+            return "changed", f"modules that are not merged into it: {listed}"
         difference = self._manifest_difference()
         foreign_names = served_manifest.foreign_names(
             self._members.manifest_names(),
@@ -531,7 +552,8 @@ class ApkChecker:
         )
         changes = (*difference.changes, *foreign_names)
         if changes:
-            return "changed", "; ".join((*changes, *difference.protection))
+            phrases = (*changes, *difference.protection)
+            return "changed", "; ".join(phrases)
         if difference.protection:
             # `served` takes it for a change if no APK has code of the wrapper.
             return "protected", "; ".join(difference.protection)
@@ -560,15 +582,21 @@ class ApkChecker:
         may_merge = self._bundle.may_merge_into_base
         if self._identity.kind == "standalone":
             may_merge = self._bundle.may_fuse
-        others = [module for module in self._modules if module.name != "base"]
-        return [module.name for module in others if not may_merge(module)]
+        foreign = []
+        for module in self._modules:
+            if module.name == "base":
+                continue
+            if not may_merge(module):
+                foreign.append(module.name)
+        return foreign
 
     def _role(self) -> Role:
         """Return what the APK is, as far as its manifest depends on it."""
         app = {name: module.manifest for name, module in self._bundle.modules.items()}
         modules: tuple[str, ...] = (self._identity.module,)
         if self._identity.module == "base":
-            modules = tuple(dict.fromkeys(("base", *self._identity.fused)))
+            fused = ("base", *self._identity.fused)
+            modules = tuple(dict.fromkeys(fused))
         return Role(
             kind=self._identity.kind,
             split=self._identity.split,
@@ -595,7 +623,9 @@ def has_known_configuration(identity: Identity) -> bool:
     """Return whether the APK of a configuration has a name that bundletool makes."""
     _, _, name = identity.split.rpartition("config.")
     match = _CONFIGURATION.fullmatch(f"_{name}")
-    return match is not None and bool(match["devices"])
+    if match is None:
+        return False
+    return match["devices"] != ""
 
 
 def _is_dex(path: str) -> bool:
@@ -638,11 +668,13 @@ class Needed:
                 continue
             # An APK that is for an ABI by its name has libraries of it.
             suffix = library[1].replace("-", "_")
-            if (self._module.name, suffix) in self._set.configurations:
+            configuration = (self._module.name, suffix)
+            if configuration in self._set.configurations:
                 abis.add(library[1])
         for entry in self._set.contents.seen:
             module, _, path = entry.partition("/")
-            if not self._standalone and module != self._module.name:
+            is_own = module == self._module.name
+            if not is_own and not self._standalone:
                 continue
             library = LIBRARY.match(path)
             if library:
@@ -656,8 +688,11 @@ class Needed:
         groups = set()
         for path in self._module.entries:
             resource = _parse_resource(path)
-            if resource and any(map(_DENSITY.fullmatch, resource.qualifiers)):
-                groups.add((resource.type, resource.name))
+            if resource is None:
+                continue
+            if any(map(_DENSITY.fullmatch, resource.qualifiers)):
+                group = (resource.type, resource.name)
+                groups.add(group)
         return groups
 
     def is_needed(self, path: str) -> bool:
@@ -678,15 +713,18 @@ class Needed:
         """
         if self._standalone:
             return asset.whole_path is not None
-        return not asset.parts or any(map(asset.is_for, self._suffixes))
+        if not asset.parts:
+            return True
+        return any(map(asset.is_for, self._suffixes))
 
     def _is_needed_library(self, abi: str) -> bool:
         # A universal APK has the libraries of all devices (bundletool, `--mode=universal`).
         if self._set.is_universal:
             return True
         if "abi" not in self._dimensions:
-            is_stripped = self._standalone and self._strips_64_bit and "64" in abi
-            return not is_stripped
+            if self._standalone and self._strips_64_bit:
+                return "64" not in abi
+            return True
         if self._abis:
             return abi in self._abis
         # Without configurations the device would have no library to run.
@@ -704,11 +742,13 @@ class Needed:
         resource = _parse_resource(path)
         if resource is None:
             return False
-        if not has_languages and any(map(_LANGUAGE.fullmatch, resource.qualifiers)):
+        is_for_language = any(map(_LANGUAGE.fullmatch, resource.qualifiers))
+        if is_for_language and not has_languages:
             return False
         if has_densities:
             return True
-        return (resource.type, resource.name) not in self._by_density
+        group = (resource.type, resource.name)
+        return group not in self._by_density
 
 
 class _Resource(NamedTuple):
@@ -724,6 +764,8 @@ def _parse_resource(path: str) -> _Resource | None:
     match = _RESOURCE.fullmatch(path)
     if match is None:
         return None
-    resource_type, *qualifiers = match[1].split("-")
-    name, _, _ = match[2].partition(".")
+    folder = match[1]
+    file_name = match[2]
+    resource_type, *qualifiers = folder.split("-")
+    name, _, _ = file_name.partition(".")
     return _Resource(resource_type, qualifiers, name)
