@@ -129,7 +129,12 @@ class ManifestDifference:
     by_rule: tuple[str, ...] = ()
 
 
-_DifferenceKind: TypeAlias = Literal["changes", "protection", "unverified", "by_rule"]
+_DifferenceKind: TypeAlias = Literal[
+    "changes",
+    "protection",
+    "unverified",
+    "by_rule",
+]
 
 
 class _Differences:
@@ -145,7 +150,9 @@ class _Differences:
 
     def add(self, kind: _DifferenceKind, line: str) -> None:
         lines = self._lines[kind]
-        if line not in lines and len(lines) < _MAX_LINES:
+        if line in lines:
+            return
+        if len(lines) < _MAX_LINES:
             lines.append(line)
 
     def add_element(
@@ -176,17 +183,21 @@ class _Differences:
 
 
 def compare_module(
-    served: Element, role: Role, *, has_code: bool
+    served: Element,
+    role: Role,
+    *,
+    has_code: bool,
 ) -> ManifestDifference:
     """Compare the manifest of an APK with the one of its module in `role`, or with those of the
     modules that were merged into it. `has_code` says whether these modules have any code.
     """
     differences = _Differences()
     built = role.app[role.module]
-    has_instant_sandbox = served.attributes.get(SANDBOX) == rules.INSTANT_SANDBOX
-    instant = has_instant_sandbox and role.is_instant
+    sandbox = served.attributes.get(SANDBOX)
+    instant = sandbox == rules.INSTANT_SANDBOX and role.is_instant
     _compare_root(served, built, role, differences)
-    if role.kind == "base" and len(role.modules) > 1 and not _has_split_types(served):
+    is_merged_base = role.kind == "base" and len(role.modules) > 1
+    if is_merged_base and not _has_split_types(served):
         # A standalone APK could pretend to have splits, so that nobody looks for what it lacks.
         differences.add(
             "unverified",
@@ -204,7 +215,9 @@ def compare_module(
     )
     features = {}
     for name in role.modules:
-        if name in role.app and name != role.module:
+        if name == role.module:
+            continue
+        if name in role.app:
             features[name] = role.app[name]
     candidates = [built_application]
     if features:
@@ -226,10 +239,8 @@ def compare_configuration(served: Element, role: Role) -> ManifestDifference:
     differences = _Differences()
     for key, value in served.attributes.items():
         if not _is_of_configuration(key, value, role):
-            differences.add(
-                "changes",
-                f"manifest has the attribute {_attribute_name(key)}: {_format_value(value)}",
-            )
+            attribute = f"{_attribute_name(key)}: {_format_value(value)}"
+            differences.add("changes", f"manifest has the attribute {attribute}")
     _compare_place(served, role, differences)
     instant = SANDBOX in served.attributes
     seen: set[str] = set()
@@ -245,7 +256,9 @@ def compare_configuration(served: Element, role: Role) -> ManifestDifference:
 
 
 def _compare_configuration_application(
-    application: Element, role: Role, differences: _Differences
+    application: Element,
+    role: Role,
+    differences: _Differences,
 ) -> None:
     """Compare the <application> of a configuration's APK."""
     for key, value in application.attributes.items():
@@ -254,13 +267,14 @@ def _compare_configuration_application(
         else:
             is_allowed = _is_written(key, value, rules.APPLICATION, role)
         if not is_allowed:
-            differences.add(
-                "changes", f"application has the attribute {_attribute_name(key)}"
-            )
+            attribute = _attribute_name(key)
+            differences.add("changes", f"application has the attribute {attribute}")
     seen: set[str] = set()
     for child in application.children:
         name = child.attributes.get(NAME, "")
-        is_known = name in _METADATA_OF_ALL and rules.is_metadata_by_rule(child, role)
+        is_known = False
+        if name in _METADATA_OF_ALL:
+            is_known = rules.is_metadata_by_rule(child, role)
         if not is_known or name in seen:
             differences.add_element("changes", child, "was added")
         seen.add(name)
@@ -271,7 +285,8 @@ def _compare_place(served: Element, role: Role, differences: _Differences) -> No
     the base have no `configForSplit`.
     """
     if not rules.is_configuration_of(role.module, role.split):
-        differences.add("changes", f"no configuration is called {role.split[:100]}")
+        short_name = role.split[:100]
+        differences.add("changes", f"no configuration is called {short_name}")
     if role.module != "base" and "configForSplit" not in served.attributes:
         differences.add("changes", "manifest: configForSplit is missing")
 
@@ -282,15 +297,20 @@ def foreign_names(served: frozenset[str], built: frozenset[str]) -> tuple[str, .
     Both sets are what `compiled_xml.tree_and_vocabulary` returns. Android identifies attributes by
     their ids, but other readers by their names.
     """
-    foreign = sorted(served - built - _MADE_NAMES)[:_MAX_LINES]
-    return tuple(f"a name is not the bundle's: {name[:200]}" for name in foreign)
+    foreign = served - built - _MADE_NAMES
+    reported = sorted(foreign)[:_MAX_LINES]
+    return tuple(f"a name is not the bundle's: {name[:200]}" for name in reported)
 
 
 def metadata(manifest: Element, name: str) -> str:
     """Return the value of a <meta-data> of the application as text; empty if there is none."""
+    compiled_name = f"text:{name}"
     for child in application_of(manifest).children:
-        if child.name == "meta-data" and child.attributes.get(NAME) == f"text:{name}":
-            return child.attributes.get(VALUE, "").removeprefix("text:")
+        if child.name != "meta-data":
+            continue
+        if child.attributes.get(NAME) == compiled_name:
+            value = child.attributes.get(VALUE, "")
+            return value.removeprefix("text:")
     return ""
 
 
@@ -306,9 +326,11 @@ def _min_sdk(sdk: Element) -> int:
     """Return the minSdkVersion of a <uses-sdk>; 1 if it is no number."""
     value = sdk.attributes.get(MIN_SDK, "")
     kind, _, content = value.partition(":")
-    if kind in ("10", "11") and _HEXADECIMAL.fullmatch(content):
-        return int(content, 16)
-    return 1
+    if kind not in ("10", "11"):
+        return 1
+    if not _HEXADECIMAL.fullmatch(content):
+        return 1
+    return int(content, 16)
 
 
 # The root, and what is beside the application
@@ -326,21 +348,25 @@ def _compare_root(
     expected = dict(built.attributes)
     base = role.app["base"]
     for key in _VERSION_ATTRIBUTES:
-        if key not in expected and key in base.attributes and key in served.attributes:
+        if key in expected or key not in base.attributes:
+            continue
+        if key in served.attributes:
             expected[key] = base.attributes[key]
-    for key in sorted(served.attributes.keys() | expected.keys()):
+    keys = served.attributes.keys() | expected.keys()
+    for key in sorted(keys):
         now = served.attributes.get(key)
         before = expected.get(key)
         if now == before:
             continue
+        attribute = _attribute_name(key)
         is_removed = now is None and rules.is_removed(key, role)
         if is_removed or _is_written(key, now, rules.ROOT, role):
-            differences.add("by_rule", f"manifest: {_attribute_name(key)}")
+            differences.add("by_rule", f"manifest: {attribute}")
         elif now is not None and before is None and rules.is_platform(key, now):
             differences.add("by_rule", f"manifest: {key}")
         else:
             change = _change(before, now)
-            differences.add("changes", f"manifest: {_attribute_name(key)} {change}")
+            differences.add("changes", f"manifest: {attribute} {change}")
     if role.kind == "feature" and not rules.is_marked_feature(served):
         differences.add("changes", "manifest: isFeatureSplit is missing")
 
@@ -369,7 +395,8 @@ def _is_of_configuration(key: str, value: str, role: Role) -> bool:
         # They were compared when the APK was identified.
         return True
     base = role.app["base"]
-    if key == VERSION_NAME and base.attributes.get(VERSION_NAME) == value:
+    version_name = base.attributes.get(VERSION_NAME)
+    if key == VERSION_NAME and value == version_name:
         return True
     if rules.is_platform(key, value):
         return True
@@ -384,9 +411,9 @@ def _compare_children(
     instant: bool,
 ) -> None:
     """Compare the elements beside <application>."""
-    added, removed = _find_unmatched(
-        _beside_application(served), _beside_application(built)
-    )
+    served_elements = _beside_application(served)
+    built_elements = _beside_application(built)
+    added, removed = _find_unmatched(served_elements, built_elements)
     built_sdk = built.find("uses-sdk")
     raised_sdk = _raised_sdk(added, built_sdk)
     for child in added:
@@ -427,7 +454,9 @@ def _raised_sdk(added: Sequence[Element], built: Element | None) -> Element | No
 
 def _compare_order(served: Element, built: Element, differences: _Differences) -> None:
     """Compare the order of the elements, and check that there is only one <application>."""
-    if _are_reordered(_without_content(served), _without_content(built)):
+    served_elements = _without_content(served)
+    built_elements = _without_content(built)
+    if _are_reordered(served_elements, built_elements):
         differences.add("changes", "manifest: its elements are in another order")
     applications = [child for child in served.children if child.name == "application"]
     if len(applications) > 1:
@@ -463,7 +492,8 @@ def _in_common(elements: Sequence[Element], others: Sequence[Element]) -> list[s
     """Return the digests of the elements that the other side has too, in their order."""
     left: Counter[str] = Counter()
     for other in others:
-        left[digest(_without_split_name(other))] += 1
+        content = digest(_without_split_name(other))
+        left[content] += 1
     common = []
     for element in elements:
         content = digest(_without_split_name(element))
@@ -475,7 +505,9 @@ def _in_common(elements: Sequence[Element], others: Sequence[Element]) -> list[s
 
 def _without_split_name(element: Element) -> Element:
     """Return an element as bundletool leaves it (ManifestEditor.removeSplitName)."""
-    if element.name not in _WITHOUT_SPLIT_NAME or SPLIT_NAME not in element.attributes:
+    if element.name not in _WITHOUT_SPLIT_NAME:
+        return element
+    if SPLIT_NAME not in element.attributes:
         return element
     attributes = dict(element.attributes)
     del attributes[SPLIT_NAME]
@@ -483,16 +515,19 @@ def _without_split_name(element: Element) -> Element:
 
 
 def _find_unmatched(
-    served: Sequence[Element], built: Sequence[Element]
+    served: Sequence[Element],
+    built: Sequence[Element],
 ) -> tuple[list[Element], list[Element]]:
     """Return the elements that only `served` has, and those that only `built` has."""
     left: dict[str, list[Element]] = {}
     for element in built:
-        equal_elements = left.setdefault(digest(element), [])
+        content = digest(element)
+        equal_elements = left.setdefault(content, [])
         equal_elements.append(element)
     added = []
     for element in served:
-        equal_elements = left.get(digest(element), [])
+        content = digest(element)
+        equal_elements = left.get(content, [])
         if equal_elements:
             equal_elements.pop()
         else:
@@ -505,7 +540,8 @@ def _find_unmatched(
 
 def _is_instant_sdk(sdk: Element) -> bool:
     """Return whether <uses-sdk> is that of a configuration of an instant app."""
-    return sdk == Element("uses-sdk", {MIN_SDK: f"10:{INSTANT_MIN_SDK:08x}"})
+    lowest = f"10:{INSTANT_MIN_SDK:08x}"
+    return sdk == Element("uses-sdk", {MIN_SDK: lowest})
 
 
 # The application
@@ -522,21 +558,25 @@ def _compare_application(
     """Compare the attributes of <application>."""
     if served.text != built.text:
         differences.add("changes", "application: its text differs")
-    for key in sorted(served.attributes.keys() | built.attributes.keys()):
+    keys = served.attributes.keys() | built.attributes.keys()
+    for key in sorted(keys):
         now = served.attributes.get(key)
         before = built.attributes.get(key)
         if now == before:
             continue
+        attribute = _attribute_name(key)
         # bundletool, ModuleSplit.setHasCodeInManifest: of a module without code
-        is_marked = key == HAS_CODE and before is None and now == NO and not has_code
+        is_marked = False
+        if key == HAS_CODE and before is None:
+            is_marked = now == NO and not has_code
         if is_marked or _is_written(key, now, rules.APPLICATION, role):
-            differences.add("by_rule", f"application: {_attribute_name(key)}")
+            differences.add("by_rule", f"application: {attribute}")
             continue
         kind: _DifferenceKind = "changes"
         if key == NAME and now == _PROTECTION_CLASS:
             kind = "protection"
         change = _change(before, now)
-        differences.add(kind, f"application: {_attribute_name(key)} {change}")
+        differences.add(kind, f"application: {attribute} {change}")
 
 
 def _is_of_protection(element: Element, package: str) -> bool:
@@ -549,7 +589,8 @@ def _is_of_protection(element: Element, package: str) -> bool:
         return element == Element("activity", attributes)
     provider = _LICENSE_PROVIDER.fullmatch(name)
     if element.name == "provider" and provider:
-        attributes[_AUTHORITIES] = f"{package}.{provider[1]}"
+        class_name = provider[1]
+        attributes[_AUTHORITIES] = f"{package}.{class_name}"
         return element == Element("provider", attributes)
     return False
 
@@ -591,12 +632,14 @@ def _compare_components(
 ) -> _Differences:
     """Compare what is within <application>."""
     differences = _Differences()
-    package = role.app["base"].attributes.get("package", "")
+    base = role.app["base"]
+    package = base.attributes.get("package", "")
     added, removed = _find_unmatched(served.children, built.children)
     unexplained = _Unexplained(removed)
     for child in unexplained.without_split_names(added):
         if rules.is_metadata_by_rule(child, role) and unexplained.is_first(child):
-            name = child.attributes[NAME].removeprefix("text:")
+            compiled_name = child.attributes[NAME]
+            name = compiled_name.removeprefix("text:")
             differences.add("by_rule", f"application: {name}")
             unexplained.take_same_component(child)
         elif _is_of_protection(child, package):
@@ -628,11 +671,13 @@ class _Unexplained:
         self._by_stripped_digest: dict[str, list[int]] = {}
         self._metadata: set[str] = set()
         for index, element in self._elements.items():
-            same_component = self._by_id.setdefault(element_id(element), [])
+            identity = element_id(element)
+            same_component = self._by_id.setdefault(identity, [])
             same_component.append(index)
             stripped = _without_split_name(element)
             if stripped is not element:
-                equal = self._by_stripped_digest.setdefault(digest(stripped), [])
+                content = digest(stripped)
+                equal = self._by_stripped_digest.setdefault(content, [])
                 equal.append(index)
 
     def elements(self) -> list[Element]:
@@ -645,16 +690,19 @@ class _Unexplained:
         """
         others = []
         for element in added:
-            indices = self._by_stripped_digest.get(digest(element))
+            content = digest(element)
+            indices = self._by_stripped_digest.get(content)
             if indices:
-                del self._elements[indices.pop()]
+                index = indices.pop()
+                del self._elements[index]
             else:
                 others.append(element)
         return others
 
     def take_same_component(self, element: Element) -> bool:
         """Take out an element of the same kind and name, and return whether there was one."""
-        indices = self._by_id.get(element_id(element), [])
+        identity = element_id(element)
+        indices = self._by_id.get(identity, [])
         while indices:
             index = indices.pop()
             if index in self._elements:
@@ -677,7 +725,8 @@ def _is_of_other_split(element: Element, role: Role) -> bool:
     split = element.attributes.get(SPLIT_NAME)
     if split is None:
         return False
-    return split.removeprefix("text:") not in role.instant_modules
+    module = split.removeprefix("text:")
+    return module not in role.instant_modules
 
 
 # The words of the differences
@@ -694,19 +743,24 @@ def _change(before: str | None, now: str | None) -> str:
 def _attribute_name(key: str) -> str:
     """Return the name of an attribute as people know it."""
     _, _, local_name = key.rpartition("}")
-    return _SHOWN_NAMES.get(key, local_name)[:100]
+    name = _SHOWN_NAMES.get(key, local_name)
+    return name[:100]
 
 
 def _format_value(value: str | None) -> str:
     """Return a value in compiled form as people write it."""
-    kind, _, content = (value or "").partition(":")
+    if value is None:
+        return ""
+    kind, _, content = value.partition(":")
+    text = f"`{content[:100]}`"
     if kind == "text":
-        return f"`{content[:100]}`"
+        return text
     if kind == "alone text":
-        return f"`{content[:100]}` without the text that belongs beside it"
-    if kind in ("10", "11", "12") and not _HEXADECIMAL.fullmatch(content):
+        return f"{text} without the text that belongs beside it"
+    is_hexadecimal = _HEXADECIMAL.fullmatch(content) is not None
+    if kind in ("10", "11", "12") and not is_hexadecimal:
         # A number with a text beside it.
-        return f"`{content[:100]}`"
+        return text
     if kind == "12":
         return "true" if int(content, 16) else "false"
     if kind in ("10", "11"):
