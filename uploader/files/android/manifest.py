@@ -59,8 +59,14 @@ _CARRIED = re.compile(
 )
 _PACKAGE = re.compile(r"[A-Za-z]\w*(\.[A-Za-z]\w*)+", re.ASCII)
 _MAX_TEXT = 256  # characters of a name or a version that are read; real ones have fewer
-_SUFFIXES: dict[str, Kind] = {".aab": "bundle", ".apk": "apk"}
-_NAMES: dict[Kind, str] = {"bundle": "an Android App Bundle (.aab)", "apk": "an APK"}
+_SUFFIXES: dict[str, Kind] = {
+    ".aab": "bundle",
+    ".apk": "apk",
+}
+_NAMES: dict[Kind, str] = {
+    "bundle": "an Android App Bundle (.aab)",
+    "apk": "an APK",
+}
 
 # Attributes are known by their resource ids, as in Android and bundletool, because shrinkers blank
 # the names. Only `package` has no resource id.
@@ -141,7 +147,8 @@ def read_manifest(file: BinaryIO, name: str) -> Manifest:
     """
     with input_errors(name):
         manifest = _read(file)
-    claimed_kind = _SUFFIXES.get(PurePath(name).suffix.lower())
+    suffix = PurePath(name).suffix.lower()
+    claimed_kind = _SUFFIXES.get(suffix)
     if claimed_kind is not None and claimed_kind != manifest.kind:
         claimed = _NAMES[claimed_kind]
         actual = _NAMES[manifest.kind]
@@ -165,7 +172,7 @@ def _read(file: BinaryIO) -> Manifest:
     elements = _read_elements(archive, bundle=is_bundle)
     if not elements or elements[0][0] != "manifest":
         raise MalformedFile("has an AndroidManifest.xml whose root is not <manifest>.")
-    root = elements[0][1]
+    _, root = elements[0]
     package = root.get("package", "")
     if len(package) >= _MAX_TEXT or not _PACKAGE.fullmatch(package):
         raise MalformedFile("has a manifest without a valid package name.")
@@ -179,19 +186,22 @@ def _read(file: BinaryIO) -> Manifest:
     application = children.get("application", no_attributes)
     sdk = children.get("uses-sdk", no_attributes)
     min_sdk = sdk.get("minSdkVersion", "1")
+    target_sdk = sdk.get("targetSdkVersion", min_sdk)
     features = _read_features(elements)
+    kind: Kind = "apk"
     carries: frozenset[str] = frozenset()
     if is_bundle:
+        kind = "bundle"
         carries = _bundled_crash_files(archive)
     return Manifest(
         package,
         _version_code(root),
         version_name,
-        "bundle" if is_bundle else "apk",
+        kind,
         debuggable=_flag(application, "debuggable"),
         test_only=_flag(application, "testOnly"),
         min_sdk=_decimal(min_sdk),
-        target_sdk=_decimal(sdk.get("targetSdkVersion", min_sdk)),
+        target_sdk=_decimal(target_sdk),
         permissions=_read_permissions(elements),
         features=tuple(name for name, required in features.items() if required),
         optional_features=tuple(
@@ -242,7 +252,8 @@ def _read_features(elements: Sequence[Element]) -> dict[str, bool]:
     features: dict[str, bool] = {}
     for name, attributes in elements:
         if name == _FEATURE:
-            features[attributes.get("name", "")] = _flag(attributes, "required", "true")
+            feature = attributes.get("name", "")
+            features[feature] = _flag(attributes, "required", "true")
     return features
 
 
@@ -253,9 +264,11 @@ def _bundled_crash_files(archive: Archive) -> frozenset[str]:
     kinds = set()
     for name in archive.members:
         match = _CARRIED.fullmatch(name)
-        if match and match[1].startswith("obfuscation"):
+        if match is None:
+            continue
+        if match[1].startswith("obfuscation"):
             kinds.add("mapping")
-        elif match:
+        else:
             kinds.add("symbols")
     return frozenset(kinds)
 
@@ -264,9 +277,8 @@ def _is_wanted(name: str) -> bool:
     """Return whether a member of the zip is read."""
     if name in (BUNDLE_CONFIG, _BUNDLE_MANIFEST, _APK_MANIFEST):
         return True
-    return any(
-        pattern.fullmatch(name) for pattern in (_LIBRARY, _CARRIED, JAR_SIGNATURE)
-    )
+    patterns = (_LIBRARY, _CARRIED, JAR_SIGNATURE)
+    return any(pattern.fullmatch(name) for pattern in patterns)
 
 
 def _version_code(root: Attributes) -> int:
@@ -302,9 +314,11 @@ def _decimal(value: str) -> int | None:
     """Return the number, or None for the letter of a preview's API level and for a value from a
     resource.
     """
-    if value.isascii() and value.isdecimal() and len(value) <= 10:
-        return int(value)
-    return None
+    if not value.isascii() or not value.isdecimal():
+        return None
+    if len(value) > 10:
+        return None
+    return int(value)
 
 
 def _flag(attributes: Attributes, name: str, default: str = "false") -> bool:
@@ -343,22 +357,24 @@ def native_code(archive: Archive, *, apk: bool) -> NativeCode:
     for name, abi in abis.items():
         if abi not in _64_BIT:
             continue
-        alignment = segment_alignment(b"".join(archive.pieces(name, _HEAD)))
+        head = b"".join(archive.pieces(name, _HEAD))
+        alignment = segment_alignment(head)
         if alignment is not None and alignment < PAGE:
             under_aligned.append(name)
         # Android maps a library of an APK from where it lies, unless it is compressed.
-        if (
-            apk
-            and not archive.members[name].compress_type
-            and archive.offset(name) % PAGE
-        ):
+        is_compressed = archive.members[name].compress_type != 0
+        if not apk or is_compressed:
+            continue
+        if archive.offset(name) % PAGE:
             misplaced.append(name)
 
     packed_under_aligned = False
     if abis and not apk:
-        packed_under_aligned = _packs_under_aligned(archive.read(BUNDLE_CONFIG))
+        config = archive.read(BUNDLE_CONFIG)
+        packed_under_aligned = _packs_under_aligned(config)
+    sorted_abis = sorted(set(abis.values()))
     return NativeCode(
-        tuple(sorted(set(abis.values()))),
+        tuple(sorted_abis),
         tuple(under_aligned),
         tuple(misplaced),
         packed_under_aligned,
@@ -371,28 +387,32 @@ def _packs_under_aligned(config: bytes) -> bool:
     """
     proto = ProtoReader(_MAX_FIELDS)
     try:
-        optimizations = proto.message(memoryview(config))[_OPTIMIZATIONS].data
-        uncompressed = proto.message(optimizations)[_UNCOMPRESS_NATIVE_LIBRARIES].data
-        settings = proto.message(uncompressed)
+        message = proto.message(memoryview(config))
+        optimizations = proto.message(message[_OPTIMIZATIONS].data)
+        uncompressed = optimizations[_UNCOMPRESS_NATIVE_LIBRARIES]
+        settings = proto.message(uncompressed.data)
     except (LookupError, ValueError):
         raise MalformedFile("has a BundleConfig.pb that is not a protobuf.") from None
-    return (
-        bool(settings[_ENABLED].number) and settings[_ALIGNMENT].number == _ALIGNMENT_4K
-    )
+    if not settings[_ENABLED].number:
+        return False
+    return settings[_ALIGNMENT].number == _ALIGNMENT_4K
 
 
 def segment_alignment(head: bytes) -> int | None:
     """Return the smallest alignment of the LOAD segments of a 64-bit library, in bytes, or None
     when the head does not show it.
     """
-    if len(head) < 64 or not head.startswith(_ELF64):
+    if len(head) < 64:
+        return None
+    if not head.startswith(_ELF64):
         return None
     (table,) = struct.unpack_from("<Q", head, 32)
     size, count = struct.unpack_from("<2H", head, 54)
-    if size < 56 or table + size * count > len(head):
+    end = table + size * count
+    if size < 56 or end > len(head):
         return None
     alignments: list[int] = []
-    for offset in range(table, table + size * count, size):
+    for offset in range(table, end, size):
         (segment_type,) = struct.unpack_from("<I", head, offset)
         if segment_type == _LOAD:
             (alignment,) = struct.unpack_from("<Q", head, offset + 48)
@@ -437,17 +457,9 @@ def binary_elements(data: bytes) -> Iterator[Element]:
                 depth += 1
                 if depth <= 2:
                     _, name, _, _, _ = _ELEMENT_HEADER.unpack_from(chunk, header)
-                    yield (
-                        pool[name],
-                        dict(
-                            _binary_attributes(
-                                chunk,
-                                header,
-                                pool,
-                                ids,
-                            )
-                        ),
-                    )
+                    element_name = pool[name]
+                    attributes = _binary_attributes(chunk, header, pool, ids)
+                    yield element_name, dict(attributes)
     except (struct.error, IndexError, UnicodeError):
         raise MalformedFile(
             "has a damaged AndroidManifest.xml: a length or an offset in it is impossible."
@@ -465,10 +477,11 @@ def _binary_chunks(data: bytes) -> Iterator[tuple[int, int, bytes]]:
         raise MalformedFile(what, "Build it with aapt2.")
     while offset + 8 <= len(data):
         kind, header, length = struct.unpack_from("<2HI", data, offset)
-        if not 8 <= header <= length <= len(data) - offset:
+        end = offset + length
+        if not 8 <= header <= length or end > len(data):
             raise IndexError(length)
-        yield kind, header, data[offset : offset + length]
-        offset += length
+        yield kind, header, data[offset:end]
+        offset = end
 
 
 def _binary_attributes(
@@ -482,10 +495,10 @@ def _binary_attributes(
     if size < _ATTRIBUTE.size:
         raise IndexError(size)
     first = header + start
-    for offset in range(first, first + size * count, size):
-        namespace, name, raw, _, _, kind, content = _ATTRIBUTE.unpack_from(
-            chunk, offset
-        )
+    end = first + size * count
+    for offset in range(first, end, size):
+        fields = _ATTRIBUTE.unpack_from(chunk, offset)
+        namespace, name, raw, _, _, kind, content = fields
         identifier: int | str
         if name < len(ids):
             identifier = ids[name]
@@ -527,10 +540,15 @@ class StringPool(dict[int, str]):
         header, _, count, _, flags, start = struct.unpack_from("<H5I", pool, 2)
         if index >= count or len(self) > self._max_strings:
             raise IndexError(index)
-        (distance,) = struct.unpack_from("<I", pool, header + 4 * index)
+        position = header + 4 * index
+        (distance,) = struct.unpack_from("<I", pool, position)
         offset = start + distance
-        units = self._utf8_units(offset) if flags & _UTF8 else self._utf16_units(offset)
-        text = units.decode("utf-16-le", "replace")[: self._max_text]
+        read_units = self._utf16_units
+        if flags & _UTF8:
+            read_units = self._utf8_units
+        units = read_units(offset)
+        decoded = units.decode("utf-16-le", "replace")
+        text = decoded[: self._max_text]
         self[index] = text
         return text
 
@@ -540,14 +558,16 @@ class StringPool(dict[int, str]):
         # Its length in UTF-16 units comes first, and is not needed.
         _, offset = utf8_length(pool, offset)
         length, offset = utf8_length(pool, offset)
-        stop = offset + min(length, 6 * self._max_text)
+        max_bytes = 6 * self._max_text
+        stop = offset + min(length, max_bytes)
         return decode_utf8(pool[offset:stop], is_whole=False)
 
     def _utf16_units(self, offset: int) -> bytes:
         """Return a string of a UTF-16 pool as it is."""
         length, offset = utf16_length(self._chunk, offset)
         units = min(length, 2 * self._max_text)
-        return self._chunk[offset : offset + 2 * units]
+        stop = offset + 2 * units
+        return self._chunk[offset:stop]
 
 
 # aapt2's protobuf XML
@@ -576,11 +596,13 @@ def proto_elements(data: bytes) -> Iterator[Element]:
     """
     proto = ProtoReader(_MAX_FIELDS)
     try:
-        root = proto.message(memoryview(data))[_NODE_ELEMENT].data
+        document = proto.message(memoryview(data))
+        root = document[_NODE_ELEMENT].data
         yield _proto_element(root, proto)
         for field in proto.fields(root):
             if field.id == _ELEMENT_CHILD:
-                child = proto.message(field.data)[_NODE_ELEMENT].data
+                node = proto.message(field.data)
+                child = node[_NODE_ELEMENT].data
                 yield _proto_element(child, proto)
     except (LookupError, ValueError):
         raise MalformedFile(
@@ -610,7 +632,8 @@ def _proto_attribute_name(message: Mapping[int, Field]) -> str | None:
         return _ATTRIBUTES.get(resource_id)
     if message[_NAMESPACE].data:
         return None
-    return _ATTRIBUTES.get(_text(message[_NAME]))
+    name = _text(message[_NAME])
+    return _ATTRIBUTES.get(name)
 
 
 def _proto_value(attribute: Mapping[int, Field], proto: ProtoReader) -> str:
@@ -618,9 +641,11 @@ def _proto_value(attribute: Mapping[int, Field], proto: ProtoReader) -> str:
     item = proto.message(attribute[_ITEM].data)
     if ITEM_REFERENCE in item:
         reference = proto.message(item[ITEM_REFERENCE].data)
-        return f"@0x{reference[_REFERENCE_ID].number:08x}"
+        resource_id = reference[_REFERENCE_ID].number
+        return f"@0x{resource_id:08x}"
     if ITEM_TEXT in item:
-        return _text(proto.message(item[ITEM_TEXT].data)[_STRING_VALUE])
+        string = proto.message(item[ITEM_TEXT].data)
+        return _text(string[_STRING_VALUE])
     number = None
     for field in proto.fields(item[ITEM_PRIMITIVE].data):
         if field.id in _PRIMITIVE_INTEGERS:
@@ -633,6 +658,7 @@ def _proto_value(attribute: Mapping[int, Field], proto: ProtoReader) -> str:
 
 def _text(field: Field) -> str:
     # a character takes four bytes at most
-    encoded = bytes(field.data[: 4 * _MAX_TEXT])
+    max_bytes = 4 * _MAX_TEXT
+    encoded = bytes(field.data[:max_bytes])
     text = encoded.decode("utf-8", "replace")
     return text[:_MAX_TEXT]
