@@ -45,6 +45,8 @@ from uploader.files.android.manifest_rules import (
     FUSED_MODULES,
     REQUIRED_SPLIT_TYPES,
     SPLITS_REQUIRED,
+    VERSION_CODE,
+    VERSION_CODE_MAJOR,
     VERSION_NAME,
     YES,
     Kind,
@@ -127,7 +129,8 @@ class Members:
         if name not in self._sha256:
             digest = hashlib.sha256()
             tail = b""
-            for piece in self.archive.pieces(name, self.size(name)):
+            size = self.size(name)
+            for piece in self.archive.pieces(name, size):
                 digest.update(piece)
                 if name.endswith(".dex"):
                     if _PROTECTION_CLASS in tail + piece:
@@ -139,13 +142,15 @@ class Members:
     def digest(self, name: str, kind: str) -> bytes:
         """Return another digest of an entry's content than its SHA-256."""
         digest = hashlib.new(kind, usedforsecurity=False)
-        for piece in self.archive.pieces(name, self.size(name)):
+        size = self.size(name)
+        for piece in self.archive.pieces(name, size):
             digest.update(piece)
         return digest.digest()
 
     def is_binary_xml(self, name: str) -> bool:
         """Return whether an entry claims to be Android's binary XML."""
-        return compiled_xml.is_binary(b"".join(self.archive.pieces(name, 8)))
+        beginning = b"".join(self.archive.pieces(name, 8))
+        return compiled_xml.is_binary(beginning)
 
     def table(self, name: str, max_bytes: int = MAX_TABLE) -> bytes:
         """Return the resource table at a name. Raises UnreadableTable for one that is larger than
@@ -274,20 +279,24 @@ class Bundle:
         config = self.members.archive.read(BUNDLE_CONFIG)
         self.config: BundleConfig = read_bundle_config(config)
         self.modules: dict[str, Module] = {}
-        self.tables = Tables() if tables is None else tables
+        if tables is None:
+            tables = Tables()
+        self.tables = tables
         self._names: frozenset[str] = frozenset()
         for name in self.members:
             match = _MODULE_MANIFEST.fullmatch(name)
             if match:
-                module = match[1]
-                self.modules[module] = Module(module, self._manifest(name))
+                module_name = match[1]
+                manifest = self._manifest(name)
+                self.modules[module_name] = Module(module_name, manifest)
         if "base" not in self.modules:
             raise MalformedFile("is a bundle without a base module.")
         folders = {module: self._folders(module) for module in self.modules}
         for name in self.members:
-            module, _, path = name.partition("/")
-            if module in self.modules:
-                self._add_entry(self.modules[module], name, path, folders[module])
+            module_name, _, path = name.partition("/")
+            module = self.modules.get(module_name)
+            if module is not None:
+                self._add_entry(module, name, path, folders[module_name])
         self.identity = identity_of(self.base)
 
     def _folders(self, module: str) -> dict[str, frozenset[Dimension]]:
@@ -296,7 +305,8 @@ class Bundle:
         if name not in self.members:
             return {}
         try:
-            return read_folders(self.members.archive.read(name))
+            data = self.members.archive.read(name)
+            return read_folders(data)
         except (LookupError, ValueError):
             raise MalformedFile(f"has a {name} that can't be read.") from None
 
@@ -351,8 +361,8 @@ class Bundle:
             return None
         if module not in self.tables.built:
             try:
-                table = BuiltTable(self.members.table(name, MAX_BUILT_TABLE))
-                self.tables.built[module] = table
+                data = self.members.table(name, MAX_BUILT_TABLE)
+                self.tables.built[module] = BuiltTable(data)
             except UnreadableTable as error:
                 self.tables.built[module] = error
         built = self.tables.built[module]
@@ -365,12 +375,14 @@ class Bundle:
         (bundletool, BundleModuleMerger).
         """
         manifest = module.manifest
-        if self.base.attributes.get(_ISOLATED_SPLITS) in TRUE:
+        isolated_splits = self.base.attributes.get(_ISOLATED_SPLITS)
+        if isolated_splits in TRUE:
             return False
         version = self.config.bundletool
         if version < MERGES_INSTALLED_MODULES or is_asset_pack(manifest):
             return False
-        if _find(manifest, "delivery") is None and version < MERGES_WITHOUT_DELIVERY:
+        delivery = _find(manifest, "delivery")
+        if delivery is None and version < MERGES_WITHOUT_DELIVERY:
             return False
         return is_always_installed(manifest)
 
@@ -380,14 +392,21 @@ class Bundle:
         """
         if self.config.separate_features:
             return True
-        if is_asset_pack(module.manifest) and not is_always_installed(module.manifest):
+        manifest = module.manifest
+        if is_asset_pack(manifest) and not is_always_installed(manifest):
             return False
-        return _find(module.manifest, "fusing") is None or is_fused(module)
+        if _find(manifest, "fusing") is None:
+            return True
+        return is_fused(module)
 
     def profiles(self, name: str) -> list[str]:
         """Return the entries of the bundle's metadata that may become this profile of an APK."""
-        paths = [f"{folder}{name}" for folder in _PROFILE_METADATA]
-        return [path for path in paths if path in self.members]
+        entries = []
+        for folder in _PROFILE_METADATA:
+            entry = f"{folder}{name}"
+            if entry in self.members:
+                entries.append(entry)
+        return entries
 
 
 def is_fused(module: Module) -> bool:
@@ -397,9 +416,10 @@ def is_fused(module: Module) -> bool:
     fusing = _find(module.manifest, "fusing")
     if fusing is None:
         return False
+    include = fusing.attributes.get(f"{DISTRIBUTION}include")
     # Before bundletool 0.3.4 the attribute needed no namespace.
-    names = (f"{DISTRIBUTION}include", "include")
-    return any(fusing.attributes.get(name) in TRUE for name in names)
+    bare_include = fusing.attributes.get("include")
+    return include in TRUE or bare_include in TRUE
 
 
 def _find(manifest: Element, name: str) -> Element | None:
@@ -414,12 +434,15 @@ def _paths_in_apk(path: str) -> Iterator[str]:
     """Yield the path that an entry of a module has in an APK; none for what only describes the
     module (bundletool, ApkSerializerHelper).
     """
-    folder, _, rest = path.partition("/")
     if path == BUILT_TABLE:
         yield TABLE
-    elif folder in ("dex", "root") and rest:
+        return
+    folder, _, rest = path.partition("/")
+    if not rest:
+        return
+    if folder in ("dex", "root"):
         yield rest
-    elif folder in ("lib", "res", "assets") and rest:
+    elif folder in ("lib", "res", "assets"):
         yield path
 
 
@@ -429,16 +452,19 @@ def identity_of(manifest: Element) -> Identity:
     package = attributes.get("package", "").removeprefix("text:")
     if not package or len(package) > 255:
         raise MalformedFile("has a manifest without a package name.")
-    low = _integer(attributes.get("0x0101021b", ""))
-    high = _integer(attributes.get("0x01010576", ""))
-    split = attributes.get("split", "").removeprefix("text:")[:200]
+    low = _integer(attributes.get(VERSION_CODE, ""))
+    high = _integer(attributes.get(VERSION_CODE_MAJOR, ""))
+    compiled_split = attributes.get("split", "")
+    split = compiled_split.removeprefix("text:")[:200]
     listed = served_manifest.metadata(manifest, FUSED_MODULES)[:2000]
     fused = tuple(name for name in listed.split(",") if name)
     module = "base"
     if split:
-        kind, module = _kind_of_split(split, attributes.get("configForSplit"))
+        owner = attributes.get("configForSplit")
+        kind, module = _kind_of_split(split, owner)
     else:
         kind = _kind_of_main(manifest, fused)
+    names_splits = _required_types(manifest) != ""
     return Identity(
         package,
         version_code=high << 32 | low,
@@ -447,7 +473,7 @@ def identity_of(manifest: Element) -> Identity:
         module=module,
         fused=fused,
         min_sdk=served_manifest.min_sdk(manifest),
-        splits_required=bool(_required_types(manifest)) or _requires_splits(manifest),
+        splits_required=names_splits or _requires_splits(manifest),
         version_name=_version_name(manifest),
     )
 
@@ -471,35 +497,45 @@ def _kind_of_main(manifest: Element, fused: tuple[str, ...]) -> Kind:
         return "base"
     if set(fused) == {"base"}:
         return "standalone"
-    if REQUIRED_SPLIT_TYPES in manifest.attributes or _requires_splits(manifest):
+    if REQUIRED_SPLIT_TYPES in manifest.attributes:
+        return "base"
+    if _requires_splits(manifest):
         return "base"
     return "standalone"
 
 
 def _required_types(manifest: Element) -> str:
-    return manifest.attributes.get(REQUIRED_SPLIT_TYPES, "").removeprefix("text:")
+    value = manifest.attributes.get(REQUIRED_SPLIT_TYPES, "")
+    return value.removeprefix("text:")
 
 
 def _requires_splits(manifest: Element) -> bool:
     """Return whether an APK says in <meta-data> that it can only be installed with its splits."""
-    return served_manifest.metadata(manifest, SPLITS_REQUIRED) == YES
+    value = served_manifest.metadata(manifest, SPLITS_REQUIRED)
+    return value == YES
 
 
 def _kind_of_split(split: str, owner: str | None) -> tuple[Kind, str]:
     """Return what a split is, and the module that it belongs to. `owner` is the split that a
     configuration says it is for, in its compiled form; an empty one is the base.
     """
-    if owner is None and not re.search(r"(^|\.)config\.", split):
+    module = ""
+    if owner is not None:
+        module = owner.removeprefix("text:")
+    elif not re.search(r"(^|\.)config\.", split):
         return "feature", split
-    module = (owner or "").removeprefix("text:")
     if not module:
         before, _, _ = split.rpartition("config.")
         module = before.rstrip(".")
-    return "configuration", module or "base"
+    if not module:
+        module = "base"
+    return "configuration", module
 
 
 def _integer(value: str) -> int:
     kind, _, content = value.partition(":")
-    if kind in ("10", "11") and _HEXADECIMAL.fullmatch(content):
-        return int(content, 16)
-    return 0
+    if kind not in ("10", "11"):
+        return 0
+    if not _HEXADECIMAL.fullmatch(content):
+        return 0
+    return int(content, 16)
