@@ -190,7 +190,8 @@ class Verdict:
         if served == "same":
             served = "unverified"
         finding = Finding(self.bundle, "", "unverified", why)
-        sentence = f"{why[:1].upper()}{why[1:]}."
+        initial = why[:1].upper()
+        sentence = f"{initial}{why[1:]}."
         return replace(
             self,
             served=served,
@@ -218,8 +219,11 @@ def compare(
     Raises InputError for a file that is not what it should be, of another app or version, or not
     the one that is listed (problem `files` for the bundle, `apks` for an APK).
     """
-    if len(apks) > MAX_APKS:
-        what = f"{len(apks):,} APKs are too many: at most {MAX_APKS:,} are compared at once."
+    count = len(apks)
+    if count > MAX_APKS:
+        what = (
+            f"{count:,} APKs are too many: at most {MAX_APKS:,} are compared at once."
+        )
         raise InputError(Problem("apks", what))
     with input_errors(bundle.name), bundle.reader() as file:
         comparison = _Comparison(
@@ -306,7 +310,8 @@ class _Comparison:
         if listed:
             problem = objection(listed, identity, self._bundle)
             if problem:
-                raise InputError(Problem("apks", f"{apk.name} {problem}"))
+                what = f"{apk.name} {problem}"
+                raise InputError(Problem("apks", what))
             if listed.kind == "split" and not identity.split:
                 identity = replace(identity, kind="base")
         # A feature may be a standalone APK of its own, beside that of the base.
@@ -356,7 +361,8 @@ class _Comparison:
         if most > MAX_ALIKE:
             why = f"{most:,} APKs have one split name, and one may lack what another one has"
             self._find(Finding(self._name, "", "unverified", why))
-        self._sets = [DeviceSet() for _ in range(min(most, MAX_ALIKE))]
+        set_count = min(most, MAX_ALIKE)
+        self._sets = [DeviceSet() for _ in range(set_count)]
         for split, count in count_of_split.items():
             self._sets_of_split[split] = self._share_sets(count)
 
@@ -369,7 +375,8 @@ class _Comparison:
         shares: list[list[DeviceSet]] = [[] for _ in range(count)]
         for number in range(max(count, len(self._sets))):
             share = shares[min(number, last_apk)]
-            share.append(self._sets[min(number, last_set)])
+            device_set = self._sets[min(number, last_set)]
+            share.append(device_set)
         return shares
 
     # One APK
@@ -411,7 +418,7 @@ class _Comparison:
             )
         if identity.kind == "standalone":
             missing = self._missing(apk.name, device_sets[0])
-            counts["missing"] = counts.get("missing", 0) + missing.count
+            counts["missing"] += missing.count
             self._not_given += missing.not_given
             self._values_not_given += missing.values_not_given
         self._reports.append(_with_counts(report, counts))
@@ -446,17 +453,17 @@ class _Comparison:
         name: str,
         members: Members,
         checker: ApkChecker,
-    ) -> dict[State, int]:
+    ) -> Counter[State]:
         """Compare the entries of an APK, and return how many are in each state."""
-        counts: dict[State, int] = {}
+        counts: Counter[State] = Counter()
         for entry in members:
             state, why = checker.check(entry)
-            counts[state] = counts.get(state, 0) + 1
+            counts[state] += 1
             if state != "same":
                 self._find(Finding(name, entry, state, why))
         for path, entry in checker.lacking:
             checker.contents.lacking.add(entry)
-            counts["missing"] = counts.get("missing", 0) + 1
+            counts["missing"] += 1
             why = "the resource table names it, but the APK does not have it"
             self._find(Finding(name, path, "missing", why))
         for line in checker.protection:
@@ -471,8 +478,9 @@ class _Comparison:
             names = ("base", *identity.fused)
         elif identity.module == "base":
             names = ("base", *sorted(self._fused))
+        names_once = dict.fromkeys(names)
         modules = self._bundle.modules
-        return [modules[name] for name in dict.fromkeys(names) if name in modules]
+        return [modules[name] for name in names_once if name in modules]
 
     def _find(self, finding: Finding) -> None:
         """Add a finding; one too many is only counted."""
@@ -552,8 +560,9 @@ class _Comparison:
                 why = f"what the APKs lack of a resource table that {error}"
                 self._find(Finding(file, entry, "unverified", why))
             return
-        self._bundle.tables.spend(len(table))
-        marks = device_set.contents.marks(module.name, len(table))
+        value_count = len(table)
+        self._bundle.tables.spend(value_count)
+        marks = device_set.contents.marks(module.name, value_count)
         given = device_set.given(module.name, identity, self._bundle.config)
         values = lacking_values(table, marks, given)
         lacking.values_not_given += values.not_given
@@ -571,7 +580,8 @@ class _Comparison:
         if IN_BUNDLE not in members:
             return
         try:
-            transparency = read_transparency(members.archive.read(IN_BUNDLE))
+            data = members.archive.read(IN_BUNDLE)
+            transparency = read_transparency(data)
         except InvalidTransparency as error:
             self._transparency_problem = str(error)
         else:
@@ -595,7 +605,8 @@ class _Comparison:
         code: set[str] = set()
         for module in self._bundle.modules:
             code.update(_code_of(module, members))
-        for entry in sorted(code | transparency.files.keys()):
+        entries = code | transparency.files.keys()
+        for entry in sorted(entries):
             actual = None
             if entry in code:
                 actual = members.sha256(entry).hex()
@@ -609,7 +620,10 @@ class _Comparison:
             return
         digests = set(self._transparency.files.values())
         for entry in members:
-            if _is_code(entry) and members.sha256(entry).hex() not in digests:
+            if not _is_code(entry):
+                continue
+            digest = members.sha256(entry).hex()
+            if digest not in digests:
                 self._unlisted.append(f"{name}: {entry}")
 
     # The result
@@ -687,7 +701,9 @@ class _Comparison:
         return replace(report, changed=changed, protected=protected)
 
     def _result(
-        self, findings: Sequence[Finding], reports: Sequence[ApkReport]
+        self,
+        findings: Sequence[Finding],
+        reports: Sequence[ApkReport],
     ) -> Served:
         """Return the result of the comparison."""
         states = {finding.state for finding in findings}
@@ -715,8 +731,9 @@ def _is_done_by_protection(finding: Finding) -> bool:
         return True
     if finding.state != "added":
         return False
-    is_store = PROTECTION_STORE.fullmatch(finding.entry) is not None
-    return is_store or PROTECTION_LIBRARY.fullmatch(finding.entry) is not None
+    if PROTECTION_STORE.fullmatch(finding.entry):
+        return True
+    return PROTECTION_LIBRARY.fullmatch(finding.entry) is not None
 
 
 @dataclass
@@ -749,9 +766,11 @@ def _code_of(module: str, members: Members) -> Iterator[str]:
     """Yield the entries of a module that a code transparency file lists (bundletool,
     CodeTransparencyFactory).
     """
+    libraries = f"{module}/lib/"
+    dex_files = f"{module}/dex/"
     for name in members:
-        is_library = name.startswith(f"{module}/lib/") and name.endswith(".so")
-        if is_library or name.startswith(f"{module}/dex/"):
+        is_library = name.startswith(libraries) and name.endswith(".so")
+        if is_library or name.startswith(dex_files):
             yield name
 
 
@@ -759,7 +778,9 @@ def _is_code(entry: str) -> bool:
     """Return whether an entry of an APK is a dex file or a native library."""
     if entry.endswith(".dex"):
         return True
-    return entry.endswith(".so") and LIBRARY.match(entry) is not None
+    if not entry.endswith(".so"):
+        return False
+    return LIBRARY.match(entry) is not None
 
 
 def _signer(file: BinaryIO) -> tuple[ApkSigner, str]:
@@ -785,4 +806,6 @@ def _devices(identity: Identity, members: Members) -> str:
         library = LIBRARY.match(name)
         if library:
             abis.add(library[1])
-    return ", ".join(sorted(abis)) or "all"
+    if not abis:
+        return "all"
+    return ", ".join(sorted(abis))
