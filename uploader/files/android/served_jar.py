@@ -16,6 +16,7 @@ import hashlib
 import re
 import warnings
 from collections.abc import Collection, Mapping
+from typing import TypeAlias
 
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.serialization import Encoding, pkcs7
@@ -36,6 +37,9 @@ _DIGESTS: Mapping[str, str] = {
     "SHA-256-Digest": "sha256",
 }
 _UNREADABLE = (ValueError, TypeError, UnsupportedAlgorithm)
+
+_Section: TypeAlias = dict[str, str]
+"""The attributes of a section by their names."""
 
 
 def is_jar_part(name: str) -> bool:
@@ -87,7 +91,7 @@ class JarSignature:
                 return False
         return True
 
-    def _has_digests(self, section: Mapping[str, str], entry: str) -> bool:
+    def _has_digests(self, section: _Section, entry: str) -> bool:
         """Return whether a section of the list has digests of an entry, and nothing more."""
         for key, value in section.items():
             algorithm = _DIGESTS.get(key)
@@ -168,7 +172,7 @@ class JarSignature:
         return data
 
 
-def _has_digests_of(section: Mapping[str, str], listed: bytes) -> bool:
+def _has_digests_of(section: _Section, listed: bytes) -> bool:
     """Return whether a section of a signature file has digests of a section of the list, and
     nothing more.
     """
@@ -182,9 +186,9 @@ def _has_digests_of(section: Mapping[str, str], listed: bytes) -> bool:
     return True
 
 
-def _is_main(attributes: Mapping[str, str], version: Mapping[str, str]) -> bool:
+def _is_main(section: _Section, version: Mapping[str, str]) -> bool:
     """Return whether a main section has its version and who wrote it, and nothing more."""
-    others = dict(attributes)
+    others = dict(section)
     for key, value in version.items():
         if others.pop(key, None) != value:
             return False
@@ -195,19 +199,20 @@ def _is_main(attributes: Mapping[str, str], version: Mapping[str, str]) -> bool:
     return not others
 
 
-def _sections(data: bytes) -> tuple[dict[str, str], list[dict[str, str]]]:
-    """Return the attributes of the main section and of the others. What is no list of attributes
-    gives a main section that no signature has.
+def _sections(data: bytes) -> tuple[_Section, list[_Section]]:
+    """Return the main section and the others. What is no list of attributes gives a main section
+    that no signature has.
     """
     sections = []
     for block in _blocks(data):
-        attributes = _attributes(block)
-        if attributes is None:
+        section = _section(block)
+        if section is None:
             return {}, []
-        sections.append(attributes)
+        sections.append(section)
     if not sections:
         return {}, []
-    return sections[0], sections[1:]
+    main, *others = sections
+    return main, others
 
 
 def _blocks(data: bytes) -> list[bytes]:
@@ -221,7 +226,7 @@ def _blocks(data: bytes) -> list[bytes]:
     return blocks
 
 
-def _attributes(block: bytes) -> dict[str, str] | None:
+def _section(block: bytes) -> _Section | None:
     """Return the attributes of a section; None if it is no list of attributes, or has one twice."""
     # A long line goes on behind a space, also within a character of several bytes.
     unfolded = block.removesuffix(_SECTION_END).replace(b"\r\n ", b"")
@@ -229,21 +234,21 @@ def _attributes(block: bytes) -> dict[str, str] | None:
         text = unfolded.decode("utf-8")
     except UnicodeDecodeError:
         return None
-    attributes: dict[str, str] = {}
+    section: _Section = {}
     for line in text.split("\r\n"):
         key, colon, value = line.partition(": ")
-        if not colon or key in attributes:
+        if not colon or key in section:
             return None
-        attributes[key] = value
-    return attributes
+        section[key] = value
+    return section
 
 
 def _raw_sections(data: bytes) -> dict[str, bytes]:
     """Return the sections of the list as they are, by the name of the entry."""
     sections = {}
     for block in _blocks(data)[1:]:
-        attributes = _attributes(block) or {}
-        entry = attributes.get("Name", "")
+        section = _section(block) or {}
+        entry = section.get("Name", "")
         sections[entry] = block
     return sections
 
