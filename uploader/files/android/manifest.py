@@ -408,8 +408,10 @@ def segment_alignment(head: bytes) -> int | None:
         return None
     (table,) = struct.unpack_from("<Q", head, 32)
     size, count = struct.unpack_from("<2H", head, 54)
+    if size < 56:
+        return None
     end = table + size * count
-    if size < 56 or end > len(head):
+    if end > len(head):
         return None
     alignments: list[int] = []
     for offset in range(table, end, size):
@@ -477,8 +479,10 @@ def _binary_chunks(data: bytes) -> Iterator[tuple[int, int, bytes]]:
         raise MalformedFile(what, "Build it with aapt2.")
     while offset + 8 <= len(data):
         kind, header, length = struct.unpack_from("<2HI", data, offset)
+        if not 8 <= header <= length:
+            raise IndexError(length)
         end = offset + length
-        if not 8 <= header <= length or end > len(data):
+        if end > len(data):
             raise IndexError(length)
         yield kind, header, data[offset:end]
         offset = end
@@ -538,7 +542,9 @@ class StringPool(dict[int, str]):
     def __missing__(self, index: int) -> str:
         pool = self._chunk
         header, _, count, _, flags, start = struct.unpack_from("<H5I", pool, 2)
-        if index >= count or len(self) > self._max_strings:
+        if index >= count:
+            raise IndexError(index)
+        if len(self) > self._max_strings:
             raise IndexError(index)
         position = header + 4 * index
         (distance,) = struct.unpack_from("<I", pool, position)
