@@ -255,7 +255,9 @@ class ProtoTable:
             dynamic_kind = DYNAMIC_ATTRIBUTE
         # A reference that is only resolved when the app runs has a type of its own.
         dynamic = reference[5]
-        is_dynamic = bool(dynamic.data) and self._id(dynamic) != 0
+        is_dynamic = False
+        if dynamic.data:
+            is_dynamic = self._id(dynamic) != 0
         package_id = resource >> 24
         type_id = resource >> 16 & 0xFF
         if is_dynamic and package_id and type_id:
@@ -488,4 +490,5 @@ def _locale(tag: str) -> tuple[bytes, bytes, bytes, bytes]:
             raise UnreadableTable("has values for an unknown language")
     if len(language) not in (2, 3):
         raise UnreadableTable("has values for an unknown language")
-    return pack_letters(language, ord("a")), script, region, variant
+    language_code = pack_letters(language, ord("a"))
+    return language_code, script, region, variant
