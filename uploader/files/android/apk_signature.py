@@ -39,15 +39,21 @@ _OLDEST_FIRST = (V2, V3, V3_1)
 # the attribute of a JAR signature that names the newer schemes, and how it counts them
 _ALSO_SIGNED = re.compile(rb"^X-Android-APK-Signed: *([0-9, ]{1,50})", re.MULTILINE)
 _JAR_NUMBERS = {2: V2, 3: V3}
+_BLANK_LINE = re.compile(rb"\r?\n\r?\n")
 # pairs in the signing block: signatures, dependency info, padding; real files have fewer than ten
 _MAX_PAIRS = 64
 # bytes of one scheme's value; even with a long chain of certificates it has only a sixth of them
 _MAX_VALUE = 1 << 16
 _MAX_BLOCK = 1 << 24  # bytes of the signing block with its padding
-_END_RECORD = 22  # bytes, without its comment
-_END_MAGIC = b"PK\5\6"
+_END_MAGIC = re.compile(rb"PK\x05\x06")
+# size and offset of the directory, length of the comment that follows
+_END_RECORD = struct.Struct("<12x2IH")
 _MAX_COMMENT = 0xFFFF  # bytes
 _PIECE = 1 << 20  # bytes of a chunk; each chunk has a digest of its own
+_NUMBER = struct.Struct("<I")
+# of the signing block: its size and magic at its end; length of the id and the value, and the id
+_FOOTER = struct.Struct("<Q16s")
+_PAIR = struct.Struct("<QI")
 
 _ROTATION = 0x3BA06F8C  # attribute: the proof of rotation
 # attribute of v2: the number of a newer scheme that has to be there
@@ -124,7 +130,7 @@ class _Signer:
 
 def verify_signer(file: BinaryIO) -> ApkSigner:
     """Return who signed the APK in an open file. Raises MalformedFile if that is not proven."""
-    archive = Archive(file, lambda name: JAR_SIGNATURE.fullmatch(name) is not None)
+    archive = Archive(file, _is_jar_signature)
     layout = _layout(file)
     if archive.directory != layout.directory:
         raise _signature_error(
@@ -141,15 +147,21 @@ def verify_signer(file: BinaryIO) -> ApkSigner:
 
     newest_scheme = max(signers, key=_OLDEST_FIRST.index)
     newest = signers[newest_scheme]
+    signer = newest.sha256
     lineage = set()
     for certificate in newest.lineage:
-        lineage.add(hashlib.sha256(certificate).hexdigest())
+        digest = hashlib.sha256(certificate)
+        lineage.add(digest.hexdigest())
     for place, sha256 in _certificates_by_place(archive, signers):
-        if sha256 != newest.sha256 and sha256 not in lineage:
-            what = f"has signatures of two signers: {newest.sha256}, and in {place} {sha256}"
+        if sha256 != signer and sha256 not in lineage:
+            what = f"has signatures of two signers: {signer}, and in {place} {sha256}"
             raise _signature_error(what)
-    lineage.discard(newest.sha256)
-    return ApkSigner(newest.sha256, frozenset(lineage))
+    lineage.discard(signer)
+    return ApkSigner(signer, frozenset(lineage))
+
+
+def _is_jar_signature(name: str) -> bool:
+    return JAR_SIGNATURE.fullmatch(name) is not None
 
 
 def _certificates_by_place(
@@ -178,10 +190,11 @@ def _signature_error(what: str) -> MalformedFile:
 def _layout(file: BinaryIO) -> _Layout:
     """Find the sections, which have to follow one another without a gap. Raises MalformedFile."""
     size = file.seek(0, 2)
-    start = max(0, size - _END_RECORD - _MAX_COMMENT)
-    tail = _at(file, start, size - start)
+    tail_length = min(size, _END_RECORD.size + _MAX_COMMENT)
+    start = size - tail_length
+    tail = _at(file, start, tail_length)
     ends: list[int] = []
-    for record in re.finditer(re.escape(_END_MAGIC), tail):
+    for record in _END_MAGIC.finditer(tail):
         offset = record.start()
         if _ends_at(tail, offset):
             ends.append(offset)
@@ -189,8 +202,9 @@ def _layout(file: BinaryIO) -> _Layout:
         raise _signature_error(
             "has no end record, or several, so readers may disagree about what it holds"
         )
-    end = start + ends[0]
-    length, directory = struct.unpack_from("<2I", tail, ends[0] + 12)
+    record_offset = ends[0]
+    end = start + record_offset
+    length, directory, _ = _END_RECORD.unpack_from(tail, record_offset)
     if directory + length != end:
         raise _signature_error("has something between its directory and its end")
     block = _signing_block(file, directory)
@@ -203,29 +217,33 @@ def _signing_block(file: BinaryIO, directory: int) -> int:
 
     Its size, without these 8 bytes, is at its beginning and once more before its magic.
     """
-    footer = b""
+    footer = bytes(_FOOTER.size)
     if directory >= 32:
-        footer = _at(file, directory - 24, 24)
-    if footer[8:] != _MAGIC:
+        footer_offset = directory - _FOOTER.size
+        footer = _at(file, footer_offset, _FOOTER.size)
+    size, magic = _FOOTER.unpack(footer)
+    if magic != _MAGIC:
         raise _signature_error(
             "has no APK Signing Block, so it is not signed by the scheme v2 or a later one"
         )
-    (size,) = struct.unpack_from("<Q", footer)
-    if not 24 <= size <= min(_MAX_BLOCK, directory - 8):
+    largest = min(_MAX_BLOCK, directory - 8)
+    if not 24 <= size <= largest:
         raise _signature_error("has an APK Signing Block of an impossible size")
     block: int = directory - 8 - size
-    if _at(file, block, 8) != footer[:8]:
+    first_size = _at(file, block, 8)
+    if first_size != footer[:8]:
         raise _signature_error("has an APK Signing Block whose two sizes differ")
     return block
 
 
 def _ends_at(tail: bytes, offset: int) -> bool:
     """Return whether an end record begins here whose comment ends the file."""
-    end = offset + _END_RECORD
-    if end > len(tail):
+    comment = offset + _END_RECORD.size
+    if comment > len(tail):
         return False
-    (comment_length,) = struct.unpack_from("<H", tail, end - 2)
-    return bool(end + comment_length == len(tail))
+    _, _, comment_length = _END_RECORD.unpack_from(tail, offset)
+    left = len(tail) - comment
+    return bool(left == comment_length)
 
 
 def _at(file: BinaryIO, offset: int, length: int) -> bytes:
@@ -244,14 +262,16 @@ def _values(file: BinaryIO, layout: _Layout) -> dict[int, bytes]:
     """
     values: dict[int, bytes] = {}
     offset = layout.block + 8
-    stop = layout.directory - 24
+    stop = layout.directory - _FOOTER.size
     pairs = 0
     while offset < stop:
         pairs += 1
-        if stop - offset < 12 or pairs > _MAX_PAIRS:
+        left = stop - offset
+        if left < _PAIR.size or pairs > _MAX_PAIRS:
             raise _signature_error("has a damaged APK Signing Block")
-        length, scheme = struct.unpack("<QI", _at(file, offset, 12))
-        if not 4 <= length <= stop - offset - 8:
+        pair = _at(file, offset, _PAIR.size)
+        length, scheme = _PAIR.unpack(pair)
+        if not 4 <= length <= left - 8:
             raise _signature_error("has a damaged APK Signing Block")
         if scheme in _NAMES:
             if scheme in values:
@@ -262,7 +282,8 @@ def _values(file: BinaryIO, layout: _Layout) -> dict[int, bytes]:
                 raise _signature_error(
                     f"has a signature of {length:,} bytes, more than any"
                 )
-            values[scheme] = _at(file, offset + 12, length - 4)
+            value_offset = offset + _PAIR.size
+            values[scheme] = _at(file, value_offset, length - 4)
         offset += 8 + length
     return values
 
@@ -284,8 +305,8 @@ class _Reader:
 
     def read_number(self) -> int:
         """Read a number. Raises struct.error."""
-        (value,) = struct.unpack_from("<I", self._data, self._position)
-        self._position += 4
+        (value,) = _NUMBER.unpack_from(self._data, self._position)
+        self._position += _NUMBER.size
         return int(value)
 
     def read_prefixed(self) -> bytes:
@@ -296,6 +317,11 @@ class _Reader:
         start = self._position
         self._position += length
         return self._data[start : self._position]
+
+    def read_list(self) -> list[bytes]:
+        """Read texts that are together behind their length. Raises struct.error or IndexError."""
+        texts = _Reader(self.read_prefixed())
+        return list(texts.read_all())
 
     def read_rest(self) -> bytes:
         """Return what is not read yet."""
@@ -312,7 +338,7 @@ def _signer(scheme: int, value: bytes) -> _Signer:
     name = _NAMES[scheme]
     try:
         outer = _Reader(value)
-        signers = list(_Reader(outer.read_prefixed()).read_all())
+        signers = outer.read_list()
         if len(signers) != 1 or outer.left:
             raise _signature_error(
                 f"has {len(signers)} signers in the scheme {name}, not one"
@@ -346,7 +372,7 @@ def _one_signer(scheme: int, signer: _Reader) -> _Signer:
         data.read_prefixed(),
         twice=f"two digests of one algorithm in the scheme {name}",
     )
-    certificates = list(_Reader(data.read_prefixed()).read_all())
+    certificates = data.read_list()
     signed_levels = _api_levels(scheme, data)
     attributes = _by_id(
         data.read_prefixed(),
@@ -372,7 +398,8 @@ def _one_signer(scheme: int, signer: _Reader) -> _Signer:
         )
     key = load_der_public_key(public_key)
     certificate = certificates[0]
-    if _encode_key(key) != _encode_key(_key_of(certificate)):
+    certificate_key = _key_of(certificate)
+    if _encode_key(key) != _encode_key(certificate_key):
         raise _signature_error(
             f"has a signature of the scheme {name} by another key than that of its certificate"
         )
@@ -389,7 +416,8 @@ def _one_signer(scheme: int, signer: _Reader) -> _Signer:
         )
     contents: dict[int, bytes] = {}
     for algorithm in algorithms:
-        contents[algorithm] = _Reader(digests[algorithm]).read_prefixed()
+        digest = _Reader(digests[algorithm])
+        contents[algorithm] = digest.read_prefixed()
     return _Signer(certificate, contents, attributes, lineage)
 
 
@@ -439,7 +467,8 @@ def _lineage(value: bytes) -> tuple[bytes, ...]:
         if certificates:
             if signed_algorithm != algorithm:
                 raise _signature_error("has a damaged proof of rotation")
-            _verify(_key_of(certificates[-1]), algorithm, signature, signed)
+            last_key = _key_of(certificates[-1])
+            _verify(last_key, algorithm, signature, signed)
         if certificate in certificates:
             raise _signature_error("has a proof of rotation with one certificate twice")
         certificates.append(certificate)
@@ -472,11 +501,15 @@ def _der(data: bytes) -> tuple[int, bytes, bytes]:
     start = 2
     if length & 0x80:
         start += length & 0x7F
-        length = int.from_bytes(data[2:start], "big")
+        long_length = data[2:start]
+        length = int.from_bytes(long_length, "big")
     stop = start + length
     if len(data) < stop:
         raise IndexError(length)
-    return data[0], data[start:stop], data[stop:]
+    tag = data[0]
+    content = data[start:stop]
+    rest = data[stop:]
+    return tag, content, rest
 
 
 def _encode_key(key: Any) -> bytes:
@@ -495,15 +528,19 @@ def _verify(
     method = _ALGORITHMS.get(algorithm)
     if method is None:
         raise ValueError(algorithm)
-    if method.key == "RSA-PSS" and isinstance(key, rsa.RSAPublicKey):
-        pss = padding.PSS(padding.MGF1(method.hash), method.hash.digest_size)
-        key.verify(signature, data, pss, method.hash)
-    elif method.key == "RSA" and isinstance(key, rsa.RSAPublicKey):
-        key.verify(signature, data, padding.PKCS1v15(), method.hash)
-    elif method.key == "EC" and isinstance(key, ec.EllipticCurvePublicKey):
-        key.verify(signature, data, ec.ECDSA(method.hash))
-    elif method.key == "DSA" and isinstance(key, dsa.DSAPublicKey):
-        key.verify(signature, data, method.hash)
+    kind = method.key
+    hashing = method.hash
+    if kind == "RSA-PSS" and isinstance(key, rsa.RSAPublicKey):
+        mask = padding.MGF1(hashing)
+        pss = padding.PSS(mask, hashing.digest_size)
+        key.verify(signature, data, pss, hashing)
+    elif kind == "RSA" and isinstance(key, rsa.RSAPublicKey):
+        key.verify(signature, data, padding.PKCS1v15(), hashing)
+    elif kind == "EC" and isinstance(key, ec.EllipticCurvePublicKey):
+        ecdsa = ec.ECDSA(hashing)
+        key.verify(signature, data, ecdsa)
+    elif kind == "DSA" and isinstance(key, dsa.DSAPublicKey):
+        key.verify(signature, data, hashing)
     else:
         raise ValueError(algorithm)
 
@@ -537,7 +574,7 @@ def _content_digests(
     """
     chunks = list(_chunks(layout))
     # The digest of a kind covers the number of the chunks, and then their digests.
-    top_prefix = b"\x5a" + struct.pack("<I", len(chunks))
+    top_prefix = b"\x5a" + _NUMBER.pack(len(chunks))
     tops = {}
     for kind in kinds:
         if kind != "verity":
@@ -547,19 +584,23 @@ def _content_digests(
         chunk = _at(file, offset, length)
         if offset == layout.end:
             # The end record counts as it was before the signing block moved the directory.
-            directory = struct.pack("<I", layout.block)
-            chunk = chunk[:16] + directory + chunk[20:]
-        prefix = b"\xa5" + struct.pack("<I", len(chunk))
+            end_record = bytearray(chunk)
+            end_record[16:20] = _NUMBER.pack(layout.block)
+            chunk = bytes(end_record)
+        prefix = b"\xa5" + _NUMBER.pack(length)
         for kind, top in tops.items():
-            digest = hashlib.new(kind, prefix + chunk).digest()
-            top.update(digest)
+            digest = hashlib.new(kind, prefix + chunk)
+            top.update(digest.digest())
         if "verity" in kinds:
             tree.update(chunk)
-    digests = {kind: top.digest() for kind, top in tops.items()}
+    digests: dict[str, bytes] = {}
+    for kind, top in tops.items():
+        digests[kind] = top.digest()
     if "verity" in kinds:
         block_size = layout.directory - layout.block
-        unsigned_size = struct.pack("<Q", layout.size - block_size)
-        digests["verity"] = tree.root() + unsigned_size
+        unsigned_size = layout.size - block_size
+        packed_size = struct.pack("<Q", unsigned_size)
+        digests["verity"] = tree.root() + packed_size
     return digests
 
 
@@ -588,44 +629,44 @@ class _VerityTree:
         self._levels = [bytearray()]
 
     def update(self, data: bytes) -> None:
-        """Add the next bytes of the content."""
-        level = self._levels[0]
-        level += data
-        self._flush(0)
+        """Add the next bytes of the content, and digest its full blocks."""
+        content = self._levels[0]
+        content += data
+        unfinished = len(content) % self._BLOCK
+        whole = len(content) - unfinished
+        for start in range(0, whole, self._BLOCK):
+            stop = start + self._BLOCK
+            block = content[start:stop]
+            self._add(1, block)
+        del content[:whole]
 
-    def _flush(self, number: int) -> None:
-        """Digest the full blocks of a level, and add the digests to the next level."""
-        level = self._levels[number]
-        whole = len(level) - len(level) % self._BLOCK
-        for offset in range(0, whole, self._BLOCK):
-            block = level[offset : offset + self._BLOCK]
-            self._add(number + 1, self._digest(block))
-        del level[:whole]
-
-    def _add(self, number: int, digest: bytes) -> None:
-        """Add a digest to a level."""
+    def _add(self, number: int, block: bytearray) -> None:
+        """Add the digest of a block to a level."""
         if number == len(self._levels):
             self._levels.append(bytearray())
         level = self._levels[number]
-        level += digest
+        level += self._digest(block)
         # A full block is digested only when more comes: if nothing does, it is the top of the tree.
         if len(level) > self._BLOCK:
-            self._add(number + 1, self._digest(level[: self._BLOCK]))
+            full_block = level[: self._BLOCK]
+            self._add(number + 1, full_block)
             del level[: self._BLOCK]
 
-    def _digest(self, block: bytes | bytearray) -> bytes:
+    def _digest(self, block: bytearray) -> bytes:
         """Return the digest of a block, which is filled with zeros if it is the last one."""
-        padded = bytes(block).ljust(self._BLOCK, b"\0")
+        padded = block.ljust(self._BLOCK, b"\0")
         return hashlib.sha256(self._SALT + padded).digest()
 
     def root(self) -> bytes:
         """Return the digest of the one block at the top."""
-        if self._levels[0]:
-            self._add(1, self._digest(self._levels[0]))
+        content = self._levels[0]
+        if content:
+            self._add(1, content)
         number = 1
         while number < len(self._levels) - 1:
-            self._add(number + 1, self._digest(self._levels[number]))
+            level = self._levels[number]
             number += 1
+            self._add(number, level)
         return self._digest(self._levels[-1])
 
 
@@ -635,23 +676,28 @@ class _VerityTree:
 def _check_stripped(archive: Archive, signers: Mapping[int, _Signer]) -> None:
     """Raise MalformedFile if an older scheme says that a newer one was there."""
     expected = _schemes_of_jar(archive)
-    if V2 in signers and _STRIPPED in signers[V2].attributes:
+    v2 = signers.get(V2)
+    if v2 is not None and _STRIPPED in v2.attributes:
         expected.add(V3)
-    if V3 in signers and _ROTATION_FROM in signers[V3].attributes:
+    v3 = signers.get(V3)
+    if v3 is not None and _ROTATION_FROM in v3.attributes:
         expected.add(V3_1)
-    for scheme in sorted(expected - signers.keys()):
-        raise _signature_error(f"has lost its signature of the scheme {_NAMES[scheme]}")
+    lost = expected - signers.keys()
+    if lost:
+        name = _NAMES[min(lost)]
+        raise _signature_error(f"has lost its signature of the scheme {name}")
 
 
 def _schemes_of_jar(archive: Archive) -> set[int]:
     """Return the newer schemes that the JAR signature says the APK is signed with as well."""
     schemes: set[int] = set()
     for name, member in archive.members.items():
-        is_signature_file = name.upper().endswith(".SF")
-        if not is_signature_file or not 0 < member.file_size <= _MAX_BLOCK:
+        if not name.upper().endswith(".SF"):
+            continue
+        if not 0 < member.file_size <= _MAX_BLOCK:
             continue
         head = next(archive.pieces(name, _MAX_VALUE), b"")
-        main_section, *_ = re.split(rb"\r?\n\r?\n", head, maxsplit=1)
+        main_section, *_ = _BLANK_LINE.split(head, maxsplit=1)
         attribute = _ALSO_SIGNED.search(main_section)
         if attribute is None:
             continue
