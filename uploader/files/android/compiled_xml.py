@@ -47,6 +47,7 @@ _MAX_TEXT = 1 << 20  # characters of one text
 _MAX_FIELDS = 2_000_000  # of a protobuf document: ten for each event
 
 # chunks of the binary encoding
+_CHUNK = struct.Struct("<2HI")  # kind, size of the header, size
 _XML = 0x0003
 _POOL = 0x0001
 _IDS = 0x0180
@@ -75,6 +76,7 @@ _TOOLS = "http://schemas.android.com/tools"
 _IMPOSSIBLE_NAME = re.compile(r"0x|\{")
 # A backslash at the end of a text escapes nothing, and is left out.
 _ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{0,4}|.|$)", re.DOTALL)
+_ESCAPED = {"t": "\t", "n": "\n"}  # other letters stand for themselves
 _WHITE_SPACE = " \t\n\v\f\r"  # at the ends of a text aapt2 makes one space of it
 _TRUE = 0xFFFFFFFF  # aapt2 writes no other number for it
 # fields of aapt2's messages
@@ -156,7 +158,8 @@ def digest(events: Iterator[Event]) -> bytes:
     """Return the SHA-256 of what a document says. Raises NotCompiledXml and NotComparable."""
     sha256 = hashlib.sha256()
     for event in events:
-        line = json.dumps([type(event).__name__, *event])
+        kind = type(event).__name__
+        line = json.dumps([kind, *event])
         # The JSON of an event has no line break, so no two sequences have the same bytes.
         sha256.update(line.encode() + b"\n")
     return sha256.digest()
@@ -171,17 +174,20 @@ def tree(events: Iterator[Event]) -> Element:
             attributes = dict(event.attributes)
             if len(attributes) < len(event.attributes):
                 # Android takes the first of them, other readers the last.
-                raise NotCompiledXml(f"gives an attribute of {event.name[:100]} twice")
+                name = event.name[:100]
+                raise NotCompiledXml(f"gives an attribute of {name} twice")
             element = Element(event.name, attributes)
             if open_elements:
-                open_elements[-1].children.append(element)
+                parent = open_elements[-1]
+                parent.children.append(element)
             elif root is None:
                 root = element
             open_elements.append(element)
         elif isinstance(event, End):
             open_elements.pop()
         elif isinstance(event, Text) and open_elements:
-            open_elements[-1].text += event.text
+            parent = open_elements[-1]
+            parent.text += event.text
     if root is None:
         raise NotCompiledXml("has no element")
     return root
@@ -205,7 +211,8 @@ def tree_and_vocabulary(events: Iterator[Event]) -> tuple[Element, frozenset[str
                     attributes.append((_without_name(key), value))
                 yield Start(event.name, tuple(attributes))
             elif isinstance(event, Namespace):
-                words.add(f"xmlns:{event.prefix} {event.uri}")
+                declaration = f"xmlns:{event.prefix} {event.uri}"
+                words.add(declaration)
             else:
                 yield event
 
@@ -247,7 +254,8 @@ class Documents:
         """
         key = (sha256, is_binary)
         if key not in self._digests:
-            self._digests[key] = self._decode(read(), is_binary=is_binary)
+            data = read()
+            self._digests[key] = self._decode(data, is_binary=is_binary)
         document_digest = self._digests[key]
         if isinstance(document_digest, bytes):
             return document_digest
@@ -317,7 +325,8 @@ def _check_structure(events: Iterator[Event]) -> Iterator[Event]:
             raise NotCompiledXml(
                 "is nested too deep, or ends elements that did not begin"
             )
-        if roots > 1 or (isinstance(event, Text) and not depth):
+        is_outside = isinstance(event, Text) and not depth
+        if roots > 1 or is_outside:
             raise NotCompiledXml("has more than one root")
         yield event
     if depth:
@@ -332,7 +341,8 @@ def binary_events(data: bytes, *, named: bool = False) -> Iterator[Event]:
     """
     budget = _Budget(named=named)
     try:
-        yield from _check_structure(_BinaryXml(data, budget).events())
+        document = _BinaryXml(data, budget)
+        yield from _check_structure(document.events())
     except _DAMAGED:
         raise NotCompiledXml("is not Android's binary XML") from None
 
@@ -359,11 +369,11 @@ class _BinaryXml:
         self._budget = budget
         self._open_elements: list[str] = []
         self._open_namespaces: list[Namespace] = []
-        kind, header, size = struct.unpack_from("<2HI", data)
-        if kind != _XML or header != 8 or size != len(data):
+        beginning = _CHUNK.unpack_from(data)
+        if beginning != (_XML, _CHUNK.size, len(data)):
             raise NotCompiledXml("is not Android's binary XML")
         # The strings come first, then the ids of attributes; Android takes no later ones.
-        pool_end, kind, _, pool = self._chunk(8)
+        pool_end, kind, _, pool = self._chunk(_CHUNK.size)
         if kind != _POOL:
             raise ValueError(kind)
         self._pool = StringPool(pool)
@@ -372,18 +382,22 @@ class _BinaryXml:
         if pool_end < len(data):
             ids_end, kind, header, ids = self._chunk(pool_end)
             if kind == _IDS:
-                if header != 8 or len(ids) % 4:
+                if header != _CHUNK.size:
                     raise ValueError(header)
-                count = (len(ids) - header) // 4
+                ids_size = len(ids) - header
+                count = ids_size // 4
                 self._ids = struct.unpack_from(f"<{count}I", ids, header)
                 self._nodes = ids_end
 
     def _chunk(self, offset: int) -> tuple[int, int, int, bytes]:
         """Return where the chunk at an offset ends, its kind, the size of its header and itself."""
-        kind, header, length = struct.unpack_from("<2HI", self._data, offset)
-        if not 8 <= header <= length <= len(self._data) - offset or length % 4:
+        kind, header, length = _CHUNK.unpack_from(self._data, offset)
+        left = len(self._data) - offset
+        is_within = _CHUNK.size <= header <= length <= left
+        if not is_within or length % 4:
             raise ValueError(length)
-        return offset + length, kind, header, self._data[offset : offset + length]
+        end = offset + length
+        return end, kind, header, self._data[offset:end]
 
     def events(self) -> Iterator[Event]:
         """Decode the nodes."""
@@ -397,17 +411,20 @@ class _BinaryXml:
                 yield self._start(chunk)
             elif kind == _END_ELEMENT:
                 uri, name = self._names(chunk)
-                if self._open_elements.pop() != _key(uri, name):
+                opened = self._open_elements.pop()
+                if opened != _key(uri, name):
                     raise ValueError(name)
                 yield End()
             elif kind == _CDATA:
                 yield self._text(chunk)
             elif kind == _START_NAMESPACE:
-                self._open_namespaces.append(self._namespace(chunk))
+                namespace = self._namespace(chunk)
+                self._open_namespaces.append(namespace)
                 if self._budget.named:
-                    yield self._open_namespaces[-1]
+                    yield namespace
             elif kind == _END_NAMESPACE:
-                if self._open_namespaces.pop() != self._namespace(chunk):
+                declared = self._open_namespaces.pop()
+                if declared != self._namespace(chunk):
                     raise ValueError(kind)
             else:
                 raise ValueError(kind)
@@ -416,30 +433,34 @@ class _BinaryXml:
 
     def _names(self, chunk: bytes) -> tuple[str, str]:
         """Return the namespace and the name of an element that ends."""
-        if len(chunk) != _NODE_HEADER + _NAMES.size:
-            raise ValueError(len(chunk))
-        space, name = _NAMES.unpack_from(chunk, _NODE_HEADER)
-        return self._uri(space), self._pool[name]
+        content = chunk[_NODE_HEADER:]
+        space, name = _NAMES.unpack(content)
+        uri = self._uri(space)
+        return uri, self._pool[name]
 
     def _namespace(self, chunk: bytes) -> Namespace:
-        if len(chunk) != _NODE_HEADER + _NAMES.size:
-            raise ValueError(len(chunk))
-        prefix, uri = _NAMES.unpack_from(chunk, _NODE_HEADER)
+        content = chunk[_NODE_HEADER:]
+        prefix, uri = _NAMES.unpack(content)
         return Namespace(
             prefix=self._budget.text(self._pool[prefix]),
             uri=self._budget.text(self._pool[uri]),
         )
 
     def _text(self, chunk: bytes) -> Text:
-        place, size, zero, kind, value = _TEXT_VALUE.unpack_from(chunk, _NODE_HEADER)
-        if len(chunk) != _NODE_HEADER + _TEXT_VALUE.size:
-            raise ValueError(len(chunk))
+        content = chunk[_NODE_HEADER:]
+        place, size, zero, kind, value = _TEXT_VALUE.unpack(content)
         if size not in (0, _VALUE_SIZE) or zero:
             raise ValueError(size)
         # Older tools repeat the text as a value.
-        if (kind, value) not in ((NULL, 0), (STRING, 0), (STRING, place)):
+        known_values = (
+            (NULL, 0),
+            (STRING, 0),
+            (STRING, place),
+        )
+        if (kind, value) not in known_values:
             raise ValueError(kind)
-        text = self._budget.text(self._pool[place])
+        text = self._pool[place]
+        self._budget.text(text)
         if not text or text != _compact(text):
             raise ValueError(place)
         return Text(text)
@@ -463,14 +484,16 @@ class _BinaryXml:
         if (start, size) != (_ELEMENT.size, _ATTRIBUTE.size):
             raise ValueError(size)
         first = _NODE_HEADER + start
-        if len(chunk) != first + size * count:
+        end = first + size * count
+        if len(chunk) != end:
             raise ValueError(count)
         attributes = []
         expected_places = [0, 0, 0]
         last_rank = (0, "", "")
         for index in range(count):
             self._budget.event()
-            attribute = self._attribute(chunk, first + index * size)
+            offset = first + index * size
+            attribute = self._attribute(chunk, offset)
             if attribute.rank < last_rank:
                 raise ValueError(attribute.rank)
             last_rank = attribute.rank
@@ -482,9 +505,11 @@ class _BinaryXml:
             attributes.append((key, value))
         if places != expected_places:
             raise ValueError(places)
-        full_name = _key(self._uri(space), self._pool[name])
+        uri = self._uri(space)
+        full_name = _key(uri, self._pool[name])
         self._open_elements.append(full_name)
-        return Start(self._budget.text(full_name), tuple(sorted(attributes)))
+        attributes.sort()
+        return Start(self._budget.text(full_name), tuple(attributes))
 
     def _attribute(self, chunk: bytes, offset: int) -> _Attribute:
         """Decode the attribute at an offset."""
@@ -570,9 +595,12 @@ def _compact(text: str) -> str:
     stripped = text.strip(_WHITE_SPACE)
     if not stripped:
         return ""
-    before = " " if text[0] in _WHITE_SPACE else ""
-    after = " " if text[-1] in _WHITE_SPACE else ""
-    return f"{before}{stripped}{after}"
+    compact = stripped
+    if text[0] in _WHITE_SPACE:
+        compact = f" {compact}"
+    if text[-1] in _WHITE_SPACE:
+        compact = f"{compact} "
+    return compact
 
 
 def _text_value(text: str) -> str:
@@ -603,7 +631,8 @@ def _proto(data: bytes, budget: _Budget) -> Iterator[Event]:
     and those in _DAMAGED.
     """
     proto = ProtoReader(_MAX_FIELDS)
-    root = proto.message(memoryview(data)).get(_NODE_ELEMENT)
+    document = proto.message(memoryview(data))
+    root = document.get(_NODE_ELEMENT)
     if root is None:
         raise NotCompiledXml("is not aapt2's protobuf XML")
     declarations, start, children = _proto_element(root.data, proto, budget)
@@ -621,14 +650,14 @@ def _proto(data: bytes, budget: _Budget) -> Iterator[Event]:
         if _NODE_ELEMENT in node:
             if len(open_elements) > MAX_DEPTH:
                 raise NotCompiledXml("is nested too deep")
-            declarations, start, children = _proto_element(
-                node[_NODE_ELEMENT].data, proto, budget
-            )
+            element = node[_NODE_ELEMENT]
+            declarations, start, children = _proto_element(element.data, proto, budget)
             yield from declarations
             yield start
             open_elements.append(iter(children))
         elif _NODE_TEXT in node:
-            text = _compact(budget.text(_string(node[_NODE_TEXT].data)))
+            written = _text_of(node, _NODE_TEXT)
+            text = _compact(budget.text(written))
             if text:
                 yield Text(text)
 
@@ -644,44 +673,47 @@ def _proto_element(
     declarations: list[Namespace] = []
     attributes: list[tuple[str, str]] = []
     children: list[memoryview] = []
-    for element_field in proto.fields(data):
-        if element_field.id == _ELEMENT_NAMESPACE:
-            namespace = _string(element_field.data)
-        elif element_field.id == _ELEMENT_NAME:
-            name = _string(element_field.data)
-        elif element_field.id == _ELEMENT_DECLARATION and budget.named:
+    for field_id, _, content in proto.fields(data):
+        if field_id == _ELEMENT_NAMESPACE:
+            namespace = _string(content)
+        elif field_id == _ELEMENT_NAME:
+            name = _string(content)
+        elif field_id == _ELEMENT_DECLARATION and budget.named:
             budget.event()
-            declaration = proto.message(element_field.data)
-            prefix = budget.text(_string(declaration[1].data))
-            uri = budget.text(_string(declaration[2].data))
+            declaration = proto.message(content)
+            prefix = budget.text(_text_of(declaration, 1))
+            uri = budget.text(_text_of(declaration, 2))
             if uri != _TOOLS:
                 declarations.append(Namespace(prefix, uri))
-        elif element_field.id == _ELEMENT_ATTRIBUTE:
+        elif field_id == _ELEMENT_ATTRIBUTE:
             budget.event()
-            message = proto.message(element_field.data)
-            if _string(message[_ATTRIBUTE_NAMESPACE].data) == _TOOLS:
+            message = proto.message(content)
+            if _text_of(message, _ATTRIBUTE_NAMESPACE) == _TOOLS:
                 continue
             key, value = _proto_attribute(message, proto, budget)
-            attributes.append((budget.text(key), budget.text(value)))
-        elif element_field.id == _ELEMENT_CHILD:
-            children.append(element_field.data)
+            budget.text(key)
+            budget.text(value)
+            attributes.append((key, value))
+        elif field_id == _ELEMENT_CHILD:
+            children.append(content)
     full_name = budget.text(_key(namespace, name))
-    start = Start(full_name, tuple(sorted(attributes)))
+    attributes.sort()
+    start = Start(full_name, tuple(attributes))
     return declarations, start, children
 
 
 def _proto_attribute(
     message: Mapping[int, Field], proto: ProtoReader, budget: _Budget
 ) -> tuple[str, str]:
-    namespace = _string(message.get(_ATTRIBUTE_NAMESPACE, ABSENT).data)
-    name = _string(message.get(_ATTRIBUTE_NAME, ABSENT).data)
+    namespace = _text_of(message, _ATTRIBUTE_NAMESPACE)
+    name = _text_of(message, _ATTRIBUTE_NAME)
     resource_id = message.get(_ATTRIBUTE_ID, ABSENT).number
     key = _key(namespace, name, resource_id, named=budget.named)
     if _ATTRIBUTE_ITEM in message:
         item = proto.message(message[_ATTRIBUTE_ITEM].data)
         if item:
             return key, proto_value(item, proto)
-    text = _string(message.get(_ATTRIBUTE_TEXT, ABSENT).data)
+    text = _text_of(message, _ATTRIBUTE_TEXT)
     return key, _text_value(_unescape(text))
 
 
@@ -692,11 +724,12 @@ def proto_value(item: Mapping[int, Field], proto: ProtoReader) -> str:
     for kind in (ITEM_TEXT, ITEM_RAW_TEXT, ITEM_STYLED_TEXT):
         if kind in item:
             message = proto.message(item[kind].data)
-            text = _string(message.get(1, ABSENT).data)
+            text = _text_of(message, 1)
             return _text_value(text)
     if ITEM_PRIMITIVE not in item:
         raise NotComparable("has a value of an unknown kind")
-    primitive = read_primitive(proto.fields(item[ITEM_PRIMITIVE].data))
+    fields = proto.fields(item[ITEM_PRIMITIVE].data)
+    primitive = read_primitive(fields)
     if primitive is None:
         raise NotComparable("has a value of an unknown kind")
     primitive_kind, number = primitive
@@ -707,15 +740,23 @@ def _reference_value(data: memoryview, proto: ProtoReader) -> str:
     """Return a reference to a resource or an attribute. Raises NotComparable."""
     reference = proto.message(data)
     resource_id = reference.get(2, ABSENT).number
-    if not resource_id and reference.get(3, ABSENT).data:
+    name = reference.get(3, ABSENT).data
+    if name and not resource_id:
         raise NotComparable("refers to a resource by its name alone")
     kind = REFERENCE
     if reference.get(1, ABSENT).number:
         kind = ATTRIBUTE_REFERENCE
     dynamic = reference.get(5, ABSENT).data
-    if resource_id and dynamic and proto.message(dynamic)[1].number:
-        kind = _DYNAMIC[kind]
+    if resource_id and dynamic:
+        is_dynamic = proto.message(dynamic)[1].number
+        if is_dynamic:
+            kind = _DYNAMIC[kind]
     return _number_value(kind, resource_id)
+
+
+def _text_of(message: Mapping[int, Field], field_id: int) -> str:
+    """Return the text in a field of a message; empty if the field is absent."""
+    return _string(message.get(field_id, ABSENT).data)
 
 
 def _string(data: memoryview) -> str:
@@ -737,7 +778,7 @@ def _unescape(text: str) -> str:
 def _escaped_character(escape: re.Match[str]) -> str:
     content = escape[1]
     if not content.startswith("u"):
-        return {"t": "\t", "n": "\n"}.get(content, content)
+        return _ESCAPED.get(content, content)
     digits = content[1:]
     if len(digits) < 4:
         raise NotComparable("has an escape that is no character")
