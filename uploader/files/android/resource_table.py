@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from uploader.files.android.resource_values import (
     CONFIGURATION_SIZE,
@@ -47,8 +47,12 @@ _COMPLEX = 0x0001
 _PUBLIC = 0x0002
 _WEAK = 0x0004
 _COMPACT = 0x0008
+_KNOWN_TYPE_FLAGS = _SPARSE | _SHORT_OFFSETS
+_KNOWN_ENTRY_FLAGS = _COMPLEX | _PUBLIC | _WEAK | _COMPACT
 
 _CHUNK = struct.Struct("<2HI")  # kind, size of the header, size
+# the whole header of a table and of a list of libraries: a chunk's, then a count
+_COUNTED_CHUNK = struct.Struct("<2H2I")
 _PACKAGE_HEADER = struct.Struct("<8xI256s5I")
 _OLD_PACKAGE_HEADER = struct.Struct("<8xI256s4I")
 # id, flags, reserved, count, beginning of the entries
@@ -56,7 +60,7 @@ _TYPE_HEADER = struct.Struct("<8x2BH2I")
 _SPEC_HEADER = struct.Struct("<8x2BHI")  # id, reserved, count of types, count
 _ENTRY = struct.Struct("<2HI")  # size, flags, name
 _COMPACT_ENTRY = struct.Struct("<2HI")  # name, flags, data
-_MAP = struct.Struct("<2I")  # parent, count
+_COMPLEX_ENTRY = struct.Struct("<2H3I")  # size, flags, name, parent, count
 _ITEM = struct.Struct("<IH2BI")  # key, then Res_value
 _VALUE = struct.Struct("<H2BI")  # size, zero, type, data
 _LIBRARY = struct.Struct("<I256s")
@@ -65,6 +69,9 @@ _NO_ENTRY = 0xFFFFFFFF
 _NO_SHORT_ENTRY = 0xFFFF
 _TOO_NEW = "is in a form that Android before API level 34 reads otherwise"
 _DAMAGED = (struct.error, LookupError, UnicodeError, ValueError)
+
+_Value: TypeAlias = tuple[Encoded, str | None]
+"""A value, and its text if it is a plain one."""
 
 
 class Package(NamedTuple):
@@ -118,7 +125,7 @@ class BinaryTable:
         self._values_left = MAX_VALUES
         self._items_left = MAX_ITEMS
         self._chunks_left = _MAX_CHUNKS
-        self._texts: dict[int, tuple[Encoded, str | None]] = {}
+        self._texts: dict[int, _Value] = {}
         self.packages: list[Package] = []
         self.libraries: list[Package] = []
 
@@ -137,20 +144,22 @@ class BinaryTable:
             raise UnreadableTable("is damaged") from None
 
     def _values(self) -> Iterator[TableValue]:
-        kind, header, size = _CHUNK.unpack_from(self._data)
-        if kind != _TABLE or header != 12 or size != len(self._data):
+        *beginning, package_count = _COUNTED_CHUNK.unpack_from(self._data)
+        content = _COUNTED_CHUNK.size
+        end_of_table = len(self._data)
+        if beginning != [_TABLE, content, end_of_table]:
             raise UnreadableTable("is damaged")
-        (packages,) = struct.unpack_from("<I", self._data, 8)
-        is_first = True
-        for kind, start, end in self._chunks(header, size):
-            if is_first and kind == _POOL:
-                self._pool = StringPool(self._data[start:end])
-            elif not is_first and kind == _PACKAGE:
-                yield from self._package(start, end)
-            else:
+        # The texts of all values are in one pool, which comes first.
+        expected_kind = _POOL
+        for kind, start, end in self._chunks(content, end_of_table):
+            if kind != expected_kind:
                 raise UnreadableTable(f"has an unknown part (0x{kind:04x})")
-            is_first = False
-        if len(self.packages) != packages:
+            if kind == _POOL:
+                self._pool = StringPool(self._data[start:end])
+                expected_kind = _PACKAGE
+            else:
+                yield from self._package(start, end)
+        if len(self.packages) != package_count:
             raise UnreadableTable("is damaged")
 
     def _chunks(self, start: int, end: int) -> Iterator[tuple[int, int, int]]:
@@ -160,10 +169,12 @@ class BinaryTable:
             if self._chunks_left < 0:
                 raise UnreadableTable(f"has more than {_MAX_CHUNKS:,} parts")
             kind, header, size = _CHUNK.unpack_from(self._data, start)
-            if not 8 <= header <= size <= end - start or size % 4 or header % 4:
+            is_within = _CHUNK.size <= header <= size <= end - start
+            if not is_within or size % 4 or header % 4:
                 raise ValueError(size)
-            yield kind, start, start + size
-            start += size
+            stop = start + size
+            yield kind, start, stop
+            start = stop
 
     def _package(self, start: int, end: int) -> Iterator[TableValue]:
         """Read a package: the names of its types and of its resources, then the values."""
@@ -172,7 +183,8 @@ class BinaryTable:
         pools: dict[int, StringPool] = {}
         for kind, begin, stop in chunks:
             if kind == _POOL:
-                pools[begin - start] = StringPool(self._data[begin:stop])
+                distance = begin - start
+                pools[distance] = StringPool(self._data[begin:stop])
         if pools.keys() != {types_at, names_at}:
             raise ValueError(names_at)
         type_names = pools[types_at]
@@ -218,8 +230,10 @@ class BinaryTable:
             raise UnreadableTable("numbers its types in an unknown way")
         if not 0 <= package_id <= 0xFF:
             raise ValueError(package_id)
-        self.packages.append(Package(package_id, _package_name(name)))
-        return package_id, start + header, types_at, names_at
+        package = Package(package_id, _package_name(name))
+        self.packages.append(package)
+        content = start + header
+        return package_id, content, types_at, names_at
 
     def _read_spec(
         self,
@@ -237,7 +251,8 @@ class BinaryTable:
         header = self._header_size(start)
         if header != _SPEC_HEADER.size:
             raise ValueError(header)
-        if end - start != _SPEC_HEADER.size + 4 * count:
+        numbers_end = start + header + 4 * count
+        if numbers_end != end:
             raise ValueError(count)
         counts[type_id] = count
 
@@ -247,13 +262,15 @@ class BinaryTable:
         return int(header)
 
     def _read_libraries(self, start: int, end: int) -> None:
-        header = self._header_size(start)
-        (count,) = struct.unpack_from("<I", self._data, start + 8)
-        if header != 12 or end - start != header + count * _LIBRARY.size:
+        _, header, _, count = _COUNTED_CHUNK.unpack_from(self._data, start)
+        first = start + header
+        stop = first + count * _LIBRARY.size
+        if header != _COUNTED_CHUNK.size or stop != end:
             raise ValueError(count)
-        for offset in range(start + header, end, _LIBRARY.size):
-            package_id, name = _LIBRARY.unpack_from(self._data, offset)
-            self.libraries.append(Package(package_id, _package_name(name)))
+        libraries = self._data[first:stop]
+        for package_id, name in _LIBRARY.iter_unpack(libraries):
+            library = Package(package_id, _package_name(name))
+            self.libraries.append(library)
 
     def _type(self, start: int) -> _Type:
         """Read the header of a chunk of values."""
@@ -262,20 +279,23 @@ class BinaryTable:
         type_id, flags, reserved, count, entries = fields
         if not type_id or reserved:
             raise ValueError(type_id)
-        if flags & ~(_SPARSE | _SHORT_OFFSETS):
+        if flags & ~_KNOWN_TYPE_FLAGS:
             raise UnreadableTable("lists its values in an unknown way")
-        if flags & _SPARSE and not self._layouts.sparse:
+        is_sparse = flags & _SPARSE
+        if is_sparse and not self._layouts.sparse:
             raise UnreadableTable(
                 "is in a form that Android before API level 32 reads otherwise"
             )
-        if flags & _SHORT_OFFSETS and not self._layouts.compact:
+        is_short = flags & _SHORT_OFFSETS
+        if is_short and not self._layouts.compact:
             raise UnreadableTable(_TOO_NEW)
         begin = start + _TYPE_HEADER.size
+        end = start + header
         (size,) = struct.unpack_from("<I", self._data, begin)
-        if size < 28 or size != header - _TYPE_HEADER.size:
+        if size < 28 or begin + size != end:
             raise ValueError(size)
-        configuration = self._data[begin + 4 : begin + size]
-        known = configuration[:CONFIGURATION_SIZE].ljust(CONFIGURATION_SIZE, b"\0")
+        configuration = self._data[begin + 4 : end]
+        known = configuration[:CONFIGURATION_SIZE]
         newer = configuration[CONFIGURATION_SIZE:]
         if any(newer):
             raise UnreadableTable("has values for an unknown kind of device")
@@ -284,8 +304,8 @@ class BinaryTable:
             flags,
             count,
             entries=start + entries,
-            configuration=known,
-            indices=start + header,
+            configuration=known.ljust(CONFIGURATION_SIZE, b"\0"),
+            indices=end,
         )
 
     def _entries(self, chunk: _Type, end: int) -> Iterator[tuple[int, _Entry]]:
@@ -307,13 +327,16 @@ class BinaryTable:
         begins.
         """
         is_sparse = bool(chunk.flags & _SPARSE)
-        is_short = bool(chunk.flags & _SHORT_OFFSETS) and not is_sparse
+        is_short = bool(chunk.flags & _SHORT_OFFSETS)
         width = 4  # bytes of an index
-        if is_short:
+        if is_short and not is_sparse:
             width = 2
         indices_end = chunk.indices + width * chunk.size
         # Only padding may lie between the indices and the entries.
-        if not 0 <= chunk.entries - indices_end < 4 or chunk.entries > end:
+        gap = chunk.entries - indices_end
+        if not 0 <= gap < 4:
+            raise ValueError(chunk.size)
+        if chunk.entries > end:
             raise ValueError(chunk.size)
         indices = memoryview(self._data)[chunk.indices : indices_end]
         if is_sparse:
@@ -322,11 +345,13 @@ class BinaryTable:
         if chunk.size > 0x10000:
             raise ValueError(chunk.size)
         if is_short:
-            for number, (units,) in enumerate(struct.iter_unpack("<H", indices)):
+            short_offsets = struct.iter_unpack("<H", indices)
+            for number, (units,) in enumerate(short_offsets):
                 if units != _NO_SHORT_ENTRY:
                     yield number, 4 * units
             return
-        for number, (offset,) in enumerate(struct.iter_unpack("<I", indices)):
+        offsets = struct.iter_unpack("<I", indices)
+        for number, (offset,) in enumerate(offsets):
             if offset != _NO_ENTRY:
                 yield number, offset
 
@@ -337,37 +362,31 @@ class BinaryTable:
             if not self._layouts.compact:
                 raise UnreadableTable(_TOO_NEW)
             name, flags, data = _COMPACT_ENTRY.unpack_from(self._data, offset)
-            value, text = self._value(flags >> 8, data)
+            kind = flags >> 8
+            value, text = self._value(kind, data)
+            entry = _Entry(name, value, text)
             stop = offset + _COMPACT_ENTRY.size
-            return self._check_entry(
-                _Entry(name, value, text),
-                flags & 0xFF,
-                stop,
-                end,
-            )
+            return self._check_entry(entry, flags & 0xFF, stop, end)
         if flags & _COMPLEX:
-            if size != _ENTRY.size + _MAP.size:
+            if size != _COMPLEX_ENTRY.size:
                 raise ValueError(size)
-            return self._complex_entry(offset, end, name, flags)
+            return self._complex_entry(offset, end)
         if size != _ENTRY.size:
             raise ValueError(size)
-        value_size, zero, kind, data = _VALUE.unpack_from(self._data, offset + size)
+        value_offset = offset + size
+        value_size, zero, kind, data = _VALUE.unpack_from(self._data, value_offset)
         if value_size != _VALUE.size or zero:
             raise ValueError(value_size)
         value, text = self._value(kind, data)
-        stop = offset + size + value_size
-        return self._check_entry(_Entry(name, value, text), flags, stop, end)
+        entry = _Entry(name, value, text)
+        stop = value_offset + value_size
+        return self._check_entry(entry, flags, stop, end)
 
-    def _complex_entry(
-        self,
-        offset: int,
-        end: int,
-        name: int,
-        flags: int,
-    ) -> _Entry:
+    def _complex_entry(self, offset: int, end: int) -> _Entry:
         """Read a style, an array, plurals or an attribute."""
-        parent, count = _MAP.unpack_from(self._data, offset + _ENTRY.size)
-        first = offset + _ENTRY.size + _MAP.size
+        fields = _COMPLEX_ENTRY.unpack_from(self._data, offset)
+        _, flags, name, parent, count = fields
+        first = offset + _COMPLEX_ENTRY.size
         stop = first + count * _ITEM.size
         self._items_left -= count
         if self._items_left < 0 or count > MAX_ITEMS_OF_VALUE:
@@ -376,7 +395,8 @@ class BinaryTable:
             raise ValueError(count)
         keys = []
         items = []
-        for key, size, zero, kind, data in _ITEM.iter_unpack(self._data[first:stop]):
+        packed_items = self._data[first:stop]
+        for key, size, zero, kind, data in _ITEM.iter_unpack(packed_items):
             if size != _VALUE.size or zero:
                 raise ValueError(size)
             item, _ = self._value(kind, data)
@@ -385,7 +405,8 @@ class BinaryTable:
         value = DISORDERED
         if is_in_order(keys):
             value = encode_items(parent, items)
-        return self._check_entry(_Entry(name, value, None), flags, stop, end)
+        entry = _Entry(name, value, None)
+        return self._check_entry(entry, flags, stop, end)
 
     def _check_entry(
         self,
@@ -397,12 +418,12 @@ class BinaryTable:
         """Return an entry that ends within its chunk and has no unknown flags."""
         if stop > end:
             raise ValueError(stop)
-        if flags & ~(_COMPLEX | _PUBLIC | _WEAK | _COMPACT):
+        if flags & ~_KNOWN_ENTRY_FLAGS:
             raise UnreadableTable("has values of an unknown kind")
         return entry
 
-    def _value(self, kind: int, data: int) -> tuple[Encoded, str | None]:
-        """Return a value, encoded, and its text if it is a plain one."""
+    def _value(self, kind: int, data: int) -> _Value:
+        """Encode a value."""
         if kind != STRING:
             return encode_number(kind, data), None
         if data not in self._texts:
@@ -428,7 +449,8 @@ def _sparse_offsets(indices: memoryview) -> Iterator[tuple[int, int]]:
 
 def _package_name(data: bytes) -> str:
     """Decode a name in UTF-16 that ends with a zero; only zeros may follow."""
-    name, _, rest = data.decode("utf-16-le").partition("\0")
+    text = data.decode("utf-16-le")
+    name, _, rest = text.partition("\0")
     if rest.strip("\0"):
         raise ValueError(name)
     return name

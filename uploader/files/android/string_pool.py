@@ -16,6 +16,8 @@ from typing import NamedTuple
 
 _HEADER = struct.Struct("<2HI5I")  # chunk; strings, styles, flags, where both begin
 _SPAN = struct.Struct("<3I")  # name, first and last character
+_INDEX = struct.Struct("<I")
+_UNIT = struct.Struct("<H")  # of UTF-16
 _UTF8 = 1 << 8
 _END = 0xFFFFFFFF  # of the spans of one string
 # times the size of the pool that its strings may have when all are decoded
@@ -42,8 +44,11 @@ class StringPool(dict[int, str]):
         super().__init__()
         header = _HEADER.unpack_from(chunk)
         _, header_size, size, count, styles, flags, strings_at, styles_at = header
-        indices_end = header_size + 4 * (count + styles)
-        if header_size != _HEADER.size or size != len(chunk) or indices_end > size:
+        if header_size != _HEADER.size or size != len(chunk):
+            raise ValueError(size)
+        indices_size = _INDEX.size * (count + styles)
+        indices_end = header_size + indices_size
+        if indices_end > size:
             raise ValueError(size)
         # Android's readers take a pool for damaged if its strings begin within its indices.
         if count and not indices_end <= strings_at < size:
@@ -67,7 +72,10 @@ class StringPool(dict[int, str]):
         if index >= self._count:
             raise IndexError(index)
         offset = self._strings_at + self._distance(index)
-        text = self._utf8(offset) if self._is_utf8 else self._utf16(offset)
+        decode = self._utf16
+        if self._is_utf8:
+            decode = self._utf8
+        text = decode(offset)
         self[index] = text
         return text
 
@@ -75,8 +83,8 @@ class StringPool(dict[int, str]):
         """Return how far a string is from the first one. Styles are counted after the strings, and
         their distances are from the first style.
         """
-        place = self._indices_at + 4 * index
-        (distance,) = struct.unpack_from("<I", self._chunk, place)
+        place = self._indices_at + _INDEX.size * index
+        (distance,) = _INDEX.unpack_from(self._chunk, place)
         return int(distance)
 
     def spans(self, index: int) -> tuple[Span, ...]:
@@ -84,15 +92,17 @@ class StringPool(dict[int, str]):
         # Only the strings at the beginning of a pool have styles.
         if index >= self._styles:
             return ()
-        offset = self._styles_at + self._distance(self._count + index)
+        style = self._count + index
+        offset = self._styles_at + self._distance(style)
         spans: list[Span] = []
         while True:
-            (name,) = struct.unpack_from("<I", self._chunk, offset)
+            (name,) = _INDEX.unpack_from(self._chunk, offset)
             if name == _END:
                 return tuple(spans)
             self._spend(_SPAN.size)
             name, first, last = _SPAN.unpack_from(self._chunk, offset)
-            spans.append(Span(self[name], first, last))
+            span = Span(self[name], first, last)
+            spans.append(span)
             offset += _SPAN.size
 
     def _spend(self, size: int) -> None:
@@ -109,7 +119,8 @@ class StringPool(dict[int, str]):
         if pool[end]:
             raise ValueError(offset)
         self._spend(length)
-        utf16 = decode_utf8(pool[offset:end], is_whole=True)
+        utf8 = pool[offset:end]
+        utf16 = decode_utf8(utf8, is_whole=True)
         if len(utf16) != 2 * units:
             raise ValueError(units)
         return utf16.decode("utf-16-le", "surrogatepass")
@@ -118,11 +129,12 @@ class StringPool(dict[int, str]):
         """Decode a string: its length in UTF-16 units, the units, and a zero."""
         length, offset = utf16_length(self._chunk, offset)
         end = offset + 2 * length
-        (zero,) = struct.unpack_from("<H", self._chunk, end)
+        (zero,) = _UNIT.unpack_from(self._chunk, end)
         if zero:
             raise ValueError(offset)
         self._spend(2 * length)
-        return self._chunk[offset:end].decode("utf-16-le", "surrogatepass")
+        utf16 = self._chunk[offset:end]
+        return utf16.decode("utf-16-le", "surrogatepass")
 
 
 def _check_ends(chunk: bytes, header: Sequence[int]) -> None:
@@ -134,15 +146,18 @@ def _check_ends(chunk: bytes, header: Sequence[int]) -> None:
     if styles:
         strings_end = styles_at
         end_marks = _SPAN.pack(_END, _END, _END)
-        if styles_at <= strings_at or not chunk.endswith(end_marks):
+        is_ended = chunk.endswith(end_marks)
+        if styles_at <= strings_at or not is_ended:
             raise ValueError(styles_at)
     width = 2  # bytes of a character
     if flags & _UTF8:
         width = 1
     # An odd byte behind the last character does not count.
     characters = (strings_end - strings_at) // width
-    last = strings_at + (characters - 1) * width
-    if count and any(chunk[last : last + width]):
+    end = strings_at + characters * width
+    last = end - width
+    last_character = chunk[last:end]
+    if count and any(last_character):
         raise ValueError(last)
 
 
@@ -164,16 +179,18 @@ def utf8_length(pool: bytes, offset: int) -> tuple[int, int]:
         return length, offset + 1
     upper = length & 0x7F
     lower = pool[offset + 1]
-    return upper << 8 | lower, offset + 2
+    length = upper << 8 | lower
+    return length, offset + 2
 
 
 def utf16_length(pool: bytes, offset: int) -> tuple[int, int]:
     """Return a length in a UTF-16 pool, of two bytes or four, and the offset behind it. The upper
     half of a long one comes first.
     """
-    (length,) = struct.unpack_from("<H", pool, offset)
+    (length,) = _UNIT.unpack_from(pool, offset)
     if not length & 0x8000:
         return length, offset + 2
     upper = length & 0x7FFF
-    (lower,) = struct.unpack_from("<H", pool, offset + 2)
-    return upper << 16 | lower, offset + 4
+    (lower,) = _UNIT.unpack_from(pool, offset + 2)
+    length = upper << 16 | lower
+    return length, offset + 4
