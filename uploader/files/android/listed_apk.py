@@ -32,11 +32,13 @@ class ListedApk:
     def words(self) -> str:
         """What the APK should be, in a few words."""
         if self.kind == "slice":
-            return f"a slice of the asset pack {self.module or self.split}"
+            pack = self.module or self.split
+            return f"a slice of the asset pack {pack}"
         if self.kind != "split":
             return f"a {self.kind} APK"
         if self.split:
-            return f"the split {self.split} of the module {self.module or 'base'}"
+            module = self.module or "base"
+            return f"the split {self.split} of the module {module}"
         return "the main split of the base"
 
 
@@ -46,17 +48,27 @@ def objection(listed: ListedApk, identity: Identity, bundle: Bundle) -> str:
     """
     if _is_as_listed(listed, identity, bundle):
         return ""
-    return f"is {_words(identity)}, but Google Play lists it as {listed.words}."
+    actual = _words(identity)
+    return f"is {actual}, but Google Play lists it as {listed.words}."
 
 
 def is_slice_without_version(identity: Identity, bundle: Bundle) -> bool:
     """Return whether an APK rightly has no version code: bundletool writes one only into the slices
     of packs that are there from the installation on (AssetSlicesGenerator).
     """
-    module = bundle.modules.get(identity.module)
-    if identity.version_code or not identity.split or module is None:
+    if identity.version_code or not identity.split:
         return False
-    return is_asset_pack(module.manifest) and not is_always_installed(module.manifest)
+    if not _is_of_asset_pack(identity, bundle):
+        return False
+    module = bundle.modules[identity.module]
+    return not is_always_installed(module.manifest)
+
+
+def _is_of_asset_pack(identity: Identity, bundle: Bundle) -> bool:
+    module = bundle.modules.get(identity.module)
+    if module is None:
+        return False
+    return is_asset_pack(module.manifest)
 
 
 def _is_as_listed(listed: ListedApk, identity: Identity, bundle: Bundle) -> bool:
@@ -66,28 +78,36 @@ def _is_as_listed(listed: ListedApk, identity: Identity, bundle: Bundle) -> bool
         return _is_split(listed, identity, bundle)
     if listed.kind == "standalone" and identity.kind == "feature":
         return bundle.config.separate_features
-    return not identity.split and not identity.splits_required
+    if identity.split:
+        return False
+    return not identity.splits_required
 
 
 def _is_slice(listed: ListedApk, identity: Identity, bundle: Bundle) -> bool:
-    module = bundle.modules.get(identity.module)
-    if module is None or not identity.split or not is_asset_pack(module.manifest):
+    if not identity.split or not _is_of_asset_pack(identity, bundle):
         return False
     if listed.module not in ("", identity.module):
         return False
-    # No document says how the id of a slice is written. bundletool's is the name of the split.
-    is_name = listed.split == identity.module
-    is_name = is_name or listed.split.startswith(f"{identity.module}.config.")
-    return not is_name or listed.split == identity.split
+    if listed.split == identity.split:
+        return True
+    # No document says how the id of a slice is written. bundletool's is the name of the split, so
+    # the name of another split of this pack is the id of that one.
+    if listed.split == identity.module:
+        return False
+    beginning = f"{identity.module}.config."
+    return not listed.split.startswith(beginning)
 
 
 def _is_split(listed: ListedApk, identity: Identity, bundle: Bundle) -> bool:
-    if listed.split != identity.split or listed.module not in ("", identity.module):
+    if listed.split != identity.split:
         return False
-    module = bundle.modules.get(identity.module)
-    if module is not None and is_asset_pack(module.manifest):
+    if listed.module not in ("", identity.module):
         return False
-    return bool(identity.split) or not _is_whole_for_sure(identity, bundle)
+    if _is_of_asset_pack(identity, bundle):
+        return False
+    if identity.split:
+        return True
+    return not _is_whole_for_sure(identity, bundle)
 
 
 def _is_whole_for_sure(identity: Identity, bundle: Bundle) -> bool:
@@ -100,7 +120,8 @@ def _is_whole_for_sure(identity: Identity, bundle: Bundle) -> bool:
     if fused == {"base"}:
         return True
     for name in fused & bundle.modules.keys():
-        if not is_always_installed(bundle.modules[name].manifest):
+        module = bundle.modules[name]
+        if not is_always_installed(module.manifest):
             return True
     return False
 
@@ -110,4 +131,6 @@ def _words(identity: Identity) -> str:
         return "an APK that is whole in itself"
     if identity.kind == "base":
         return "the main split of the base"
-    return f"the split {identity.split[:100]} of the module {identity.module[:100]}"
+    split = identity.split[:100]
+    module = identity.module[:100]
+    return f"the split {split} of the module {module}"

@@ -30,12 +30,18 @@ def is_list_of_splits(root: Element, modules: Collection[str]) -> bool:
         return False
     names = set()
     for module in root.children:
+        if not _is_plain(module, "module", {"name"}):
+            return False
         name = _text(module, "name")
-        is_known = name == "" or (name in modules and name != "base")
-        if not is_known or not _is_plain(module, "module", {"name"}) or name in names:
+        if name == "base" or name in names:
+            return False
+        if name and name not in modules:
             return False
         names.add(name)
-        if len(module.children) != 1 or not _has_languages(module.children[0], name):
+        if len(module.children) != 1:
+            return False
+        languages = module.children[0]
+        if not _has_languages(languages, name):
             return False
     return True
 
@@ -46,18 +52,21 @@ def _has_languages(element: Element, module: str) -> bool:
         return False
     languages = set()
     for entry in element.children:
-        language = _text(entry, "key")
-        split = _text(entry, "split")
-        if not _is_plain(entry, "entry", {"key", "split"}) or entry.children:
+        if not _is_leaf(entry, "entry", {"key", "split"}):
             return False
-        if not _LANGUAGE.fullmatch(language) or language in languages:
+        language = _text(entry, "key")
+        if language in languages:
+            return False
+        if not _LANGUAGE.fullmatch(language):
             return False
         languages.add(language)
+        split = _text(entry, "split")
         # What the main split has itself is listed with its name.
-        own = f"{module}.config.{language}".lstrip(".")
-        if split != module and not re.fullmatch(
-            rf"{re.escape(own)}(_\d{{1,4}})?", split
-        ):
+        if split == module:
+            continue
+        name = f"{module}.config.{language}".lstrip(".")
+        pattern = rf"{re.escape(name)}(_\d{{1,4}})?"
+        if not re.fullmatch(pattern, split):
             return False
     return True
 
@@ -68,19 +77,29 @@ def is_list_of_locales(root: Element) -> bool:
         return False
     locales = set()
     for child in root.children:
-        locale = _text(child, NAME)
-        if not _is_plain(child, "locale", {NAME}) or child.children:
+        if not _is_leaf(child, "locale", {NAME}):
             return False
-        if not _LOCALE.fullmatch(locale) or locale in locales:
+        locale = _text(child, NAME)
+        if locale in locales:
+            return False
+        if not _LOCALE.fullmatch(locale):
             return False
         locales.add(locale)
     return True
 
 
-def _is_plain(element: Element, name: str, attributes: Collection[str]) -> bool:
+def _is_leaf(element: Element, name: str, attributes: set[str]) -> bool:
+    """Return whether an element is plain and has no others in it."""
+    if element.children:
+        return False
+    return _is_plain(element, name, attributes)
+
+
+def _is_plain(element: Element, name: str, attributes: set[str]) -> bool:
     """Return whether an element has this name, exactly these attributes, and no text."""
-    has_attributes = set(element.attributes) == set(attributes)
-    return element.name == name and has_attributes and not element.text
+    if element.name != name or element.text:
+        return False
+    return element.attributes.keys() == attributes
 
 
 def _text(element: Element, attribute: str) -> str:
