@@ -64,20 +64,24 @@ class ProtoReader:
                     length, offset = varint(data, offset - 1)
             else:
                 length = _FIXED[wire_type]
-            if offset + length > len(data):
+            end = offset + length
+            if end > len(data):
                 raise IndexError(offset)
-            content = data[offset : offset + length]
+            content = data[offset:end]
             number = 0
             if wire_type != _BYTES:
                 number = int.from_bytes(content, "little")
             yield Field(field_id, number, content)
-            offset += length
+            offset = end
 
     def message(self, data: memoryview) -> defaultdict[int, Field]:
         """Read the fields by id. The last one of an id counts, as in protobuf, and an absent one is
         empty.
         """
-        return defaultdict(Field, {field.id: field for field in self.fields(data)})
+        fields: defaultdict[int, Field] = defaultdict(Field)
+        for field in self.fields(data):
+            fields[field.id] = field
+        return fields
 
 
 def varint(data: bytes | memoryview, offset: int) -> tuple[int, int]:
@@ -85,8 +89,9 @@ def varint(data: bytes | memoryview, offset: int) -> tuple[int, int]:
     value = 0
     # Ten bytes carry 64 bits, and more is no protobuf.
     for shift in range(0, 70, 7):
-        value |= (data[offset] & 0x7F) << shift
+        byte = data[offset]
         offset += 1
-        if data[offset - 1] < 0x80:
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
             return value, offset
     raise IndexError(offset)

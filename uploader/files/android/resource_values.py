@@ -83,7 +83,11 @@ _DENSITY = struct.Struct("<10xH")
 _LANGUAGE = slice(4, 6)
 _REGION = slice(6, 8)
 # language and region, script and variant, numbering system
-_LOCALE = (slice(4, 8), slice(32, 44), slice(49, 57))
+_LOCALE = (
+    slice(4, 8),
+    slice(32, 44),
+    slice(49, 57),
+)
 
 ENCODED_SIZE = 16  # bytes
 _NUMBER = struct.Struct("<2BI10x")
@@ -132,7 +136,8 @@ def encode_number(kind: int, data: int) -> Encoded:
 
 def encode_text(text: str) -> Encoded:
     """Encode a text, or the path of a file."""
-    return _digest(b"t" + text.encode("utf-8", "surrogatepass"))
+    content = text.encode("utf-8", "surrogatepass")
+    return _digest(b"t" + content)
 
 
 def encode_styled(text: str, spans: Iterable[tuple[str, int, int]]) -> Encoded:
@@ -172,12 +177,19 @@ def is_in_order(keys: Sequence[int]) -> bool:
     dynamic_last = []
     for key in keys:
         is_dynamic = not key >> 24
-        dynamic_last.append(0x01FFFFFF + key if is_dynamic else key)
+        place = key
+        if is_dynamic:
+            place += 0x01FFFFFF
+        dynamic_last.append(place)
     return _is_sorted(dynamic_last)
 
 
 def _are_plurals(keys: Sequence[int]) -> bool:
-    return all(key - ATTRIBUTE_TYPE in PLURALS for key in keys)
+    for key in keys:
+        quantity = key - ATTRIBUTE_TYPE
+        if quantity not in PLURALS:
+            return False
+    return True
 
 
 def _is_sorted(keys: Sequence[int]) -> bool:
@@ -196,7 +208,9 @@ def density(configuration: bytes) -> int:
 
 def without_density(configuration: bytes) -> bytes:
     """Return the configuration without its density."""
-    return configuration[:10] + bytes(2) + configuration[12:]
+    before = configuration[:10]
+    behind = configuration[12:]
+    return before + bytes(2) + behind
 
 
 def language(configuration: bytes) -> str:
@@ -206,27 +220,32 @@ def language(configuration: bytes) -> str:
 
 def pack_letters(letters: str, first: int) -> bytes:
     """Return a language or a region as ResTable_config has it: two letters as they are, three in
-    five bits each, counted from the character `first`.
+    five bits each, counted from the character `first`. Raises ValueError for another length.
     """
     if len(letters) == 2:
         return letters.encode("ascii")
-    a, b, c = ((ord(letter) - first) & 0x1F for letter in letters)
+    if len(letters) != 3:
+        raise ValueError(letters)
     # bits: 1cccccbb bbbaaaaa
-    upper = 0x80 | c << 2 | b >> 3
-    lower = (b & 7) << 5 | a
-    return bytes((upper, lower))
+    bits = 1
+    for letter in reversed(letters):
+        number = ord(letter) - first
+        bits <<= 5
+        bits |= number & 0x1F
+    return bits.to_bytes(2, "big")
 
 
 def unpack_letters(packed: bytes, first: int) -> str:
     """Return the letters that `pack_letters` packed."""
-    upper, lower = packed
-    if not upper & 0x80:
-        return packed.rstrip(b"\0").decode("ascii", "replace")
-    a = lower & 0x1F
-    b = lower >> 5 | (upper & 3) << 3
-    c = upper >> 2 & 0x1F
-    letters = [chr(first + number) for number in (a, b, c)]
-    return "".join(letters)
+    bits = int.from_bytes(packed, "big")
+    if not bits & 0x8000:
+        letters = packed.rstrip(b"\0")
+        return letters.decode("ascii", "replace")
+    unpacked = ""
+    for shift in (0, 5, 10):
+        number = bits >> shift & 0x1F
+        unpacked += chr(first + number)
+    return unpacked
 
 
 def describe(configuration: bytes) -> str:
