@@ -87,10 +87,12 @@ def debug_symbols(
         access = workspace.access(_INPUT, name, named=False)
         symbols = _from_folder(path, temp, printable(name), access, problems)
     else:
-        access = workspace.access(_INPUT, str(PurePosixPath(name).parent))
+        folder = PurePosixPath(name).parent
+        access = workspace.access(_INPUT, str(folder))
         archive = from_path(path, name, access)
         # A larger one is refused below, and digesting it would take minutes.
-        if (archive.size or 0) <= MAX_BYTES["symbols"]:
+        size = archive.size or 0
+        if size <= MAX_BYTES["symbols"]:
             archive = add_digests(archive)
         with archive.reader() as file:
             symbols = _from_zip(file, archive, temp, problems)
@@ -108,12 +110,15 @@ def _from_folder(
     """Pack the symbol files below a folder. Raises InputError."""
     objection = access.objection(path)
     if objection:
-        raise InputError(Problem(_INPUT, f"{name} {objection}."))
+        what = f"{name} {objection}."
+        raise InputError(Problem(_INPUT, what))
     paths = _list_files(path, name)
+    sources = _layout(paths, name, problems)
     openers: dict[str, Opener] = {}
     size = 0
-    for target, source in _layout(paths, name, problems).items():
-        read = partial(from_path, paths[source], f"{name}/{source}", access)
+    for target, source in sources.items():
+        file_name = f"{name}/{source}"
+        read = partial(from_path, paths[source], file_name, access)
         file = problems.collect(read)
         if file is None:
             continue
@@ -170,7 +175,8 @@ def _from_zip(
     names = [member.filename for member in members]
     sources = _layout(names, artifact.name, problems)
     # The zip itself is sent if everything in it is where Play wants it.
-    if sources == {name: name for name in names}:
+    unchanged = {name: name for name in names}
+    if sources == unchanged:
         return artifact
     openers: dict[str, Opener] = {}
     for target, source in sources.items():
@@ -192,7 +198,8 @@ def _check_members(members: Sequence[zipfile.ZipInfo], artifact: Artifact) -> No
         )
         raise InputError(Problem(_INPUT, what))
     size = artifact.size or 0
-    if claimed_size > max(_MAX_RATIO * size, _SMALL):
+    plausible_size = max(_MAX_RATIO * size, _SMALL)
+    if claimed_size > plausible_size:
         what = f"{artifact.name} claims to unpack to more than {_MAX_RATIO} times its size."
         raise InputError(Problem(_INPUT, what))
 
@@ -218,7 +225,8 @@ def _layout(names: Iterable[str], name: str, problems: Problems) -> Mapping[str,
     if duplicates:
         raise InputError(*duplicates)
     if unused:
-        shown = ", ".join(map(printable, unused[:_SHOWN]))
+        first_unused = map(printable, unused[:_SHOWN])
+        shown = ", ".join(first_unused)
         if len(unused) > _SHOWN:
             shown += " and more"
         problems.warn(
@@ -239,11 +247,14 @@ def _no_symbols(name: str, sources: Sequence[str]) -> InputError:
 
 def _target(source: str) -> str:
     """Return the path from its ABI folder on; empty for anything but the symbol file of an ABI."""
+    if not source.endswith(_ENDINGS):
+        return ""
     parts = PurePosixPath(source).parts
-    if not source.endswith(_ENDINGS) or "__MACOSX" in parts or ".." in parts:
+    if "__MACOSX" in parts or ".." in parts:
         return ""
     # The folder of an ABI that is next to the file counts.
-    for depth in range(len(parts) - 2, -1, -1):
+    folder_count = len(parts) - 1
+    for depth in reversed(range(folder_count)):
         if parts[depth] in _ABIS:
             return "/".join(parts[depth:])
     return ""
@@ -307,4 +318,5 @@ def _packing_error(name: str, error: Exception) -> InputError:
     reason = getattr(error, "strerror", None)
     if not reason:
         reason = "a file in it is damaged, encrypted or of an unknown compression"
-    return InputError(Problem(_INPUT, f"{name} can't be packed: {reason}."))
+    what = f"{name} can't be packed: {reason}."
+    return InputError(Problem(_INPUT, what))
