@@ -11,10 +11,9 @@ from __future__ import annotations
 
 import codecs
 import struct
-from collections.abc import Sequence
 from typing import NamedTuple
 
-_HEADER = struct.Struct("<2HI5I")  # chunk; strings, styles, flags, where both begin
+_HEADER = struct.Struct("<2HI5I")
 _SPAN = struct.Struct("<3I")  # name, first and last character
 _INDEX = struct.Struct("<I")
 _UNIT = struct.Struct("<H")  # of UTF-16
@@ -23,6 +22,25 @@ _END = 0xFFFFFFFF  # of the spans of one string
 # times the size of the pool that its strings may have when all are decoded
 _MAX_EXPANSION = 2
 _MIN_BUDGET = 4096  # characters
+
+
+class _Header(NamedTuple):
+    """The header of a pool: the sizes of the header and of the whole pool in bytes, the counts of
+    its strings and of those with styles, and where the strings and the styles begin.
+    """
+
+    kind: int
+    header_size: int
+    size: int
+    string_count: int
+    style_count: int
+    flags: int
+    strings_at: int
+    styles_at: int
+
+    @property
+    def is_utf8(self) -> bool:
+        return bool(self.flags & _UTF8)
 
 
 class Span(NamedTuple):
@@ -42,38 +60,33 @@ class StringPool(dict[int, str]):
 
     def __init__(self, chunk: bytes) -> None:
         super().__init__()
-        header = _HEADER.unpack_from(chunk)
-        _, header_size, size, count, styles, flags, strings_at, styles_at = header
-        if header_size != _HEADER.size or size != len(chunk):
-            raise ValueError(size)
-        indices_size = _INDEX.size * (count + styles)
-        indices_end = header_size + indices_size
+        header = _Header._make(_HEADER.unpack_from(chunk))
+        size = len(chunk)
+        if header.header_size != _HEADER.size or header.size != size:
+            raise ValueError(header.size)
+        index_count = header.string_count + header.style_count
+        indices_end = _HEADER.size + _INDEX.size * index_count
         if indices_end > size:
             raise ValueError(size)
         # Android's readers take a pool for damaged if its strings begin within its indices.
-        if count and not indices_end <= strings_at < size:
-            raise ValueError(strings_at)
-        if styles and not indices_end <= styles_at < size:
-            raise ValueError(styles_at)
+        if header.string_count and not indices_end <= header.strings_at < size:
+            raise ValueError(header.strings_at)
+        if header.style_count and not indices_end <= header.styles_at < size:
+            raise ValueError(header.styles_at)
         # If a pool claims to be sorted, Android searches it as a sorted list.
-        if flags & ~_UTF8:
-            raise ValueError(flags)
+        if header.flags & ~_UTF8:
+            raise ValueError(header.flags)
         _check_ends(chunk, header)
         self._chunk = chunk
-        self._count = count
-        self._styles = styles
-        self._indices_at = header_size
-        self._strings_at = strings_at
-        self._styles_at = styles_at
-        self._is_utf8 = bool(flags & _UTF8)
+        self._header = header
         self._left = _MAX_EXPANSION * size + _MIN_BUDGET
 
     def __missing__(self, index: int) -> str:
-        if index >= self._count:
+        if index >= self._header.string_count:
             raise IndexError(index)
-        offset = self._strings_at + self._distance(index)
+        offset = self._header.strings_at + self._distance(index)
         decode = self._utf16
-        if self._is_utf8:
+        if self._header.is_utf8:
             decode = self._utf8
         text = decode(offset)
         self[index] = text
@@ -83,17 +96,18 @@ class StringPool(dict[int, str]):
         """Return how far a string is from the first one. Styles are counted after the strings, and
         their distances are from the first style.
         """
-        place = self._indices_at + _INDEX.size * index
+        place = _HEADER.size + _INDEX.size * index
         (distance,) = _INDEX.unpack_from(self._chunk, place)
         return int(distance)
 
     def spans(self, index: int) -> tuple[Span, ...]:
         """Return the styles of a string, in the order of the pool."""
+        header = self._header
         # Only the strings at the beginning of a pool have styles.
-        if index >= self._styles:
+        if index >= header.style_count:
             return ()
-        style = self._count + index
-        offset = self._styles_at + self._distance(style)
+        style = header.string_count + index
+        offset = header.styles_at + self._distance(style)
         spans: list[Span] = []
         while True:
             (name,) = _INDEX.unpack_from(self._chunk, offset)
@@ -137,27 +151,27 @@ class StringPool(dict[int, str]):
         return utf16.decode("utf-16-le", "surrogatepass")
 
 
-def _check_ends(chunk: bytes, header: Sequence[int]) -> None:
+def _check_ends(chunk: bytes, header: _Header) -> None:
     """Raise ValueError unless the strings of a pool end with a zero, and its styles with three end
     marks: Android refuses other pools (ResStringPool::setTo).
     """
-    _, _, size, count, styles, flags, strings_at, styles_at = header
-    strings_end = size
-    if styles:
-        strings_end = styles_at
+    strings_end = header.size
+    if header.style_count:
+        strings_end = header.styles_at
+        if strings_end <= header.strings_at:
+            raise ValueError(strings_end)
         end_marks = _SPAN.pack(_END, _END, _END)
-        is_ended = chunk.endswith(end_marks)
-        if styles_at <= strings_at or not is_ended:
-            raise ValueError(styles_at)
+        if not chunk.endswith(end_marks):
+            raise ValueError(strings_end)
     width = 2  # bytes of a character
-    if flags & _UTF8:
+    if header.is_utf8:
         width = 1
     # An odd byte behind the last character does not count.
-    characters = (strings_end - strings_at) // width
-    end = strings_at + characters * width
+    odd = (strings_end - header.strings_at) % width
+    end = strings_end - odd
     last = end - width
     last_character = chunk[last:end]
-    if count and any(last_character):
+    if header.string_count and any(last_character):
         raise ValueError(last)
 
 
