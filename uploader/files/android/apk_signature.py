@@ -86,6 +86,12 @@ class _Algorithm:
     content: str
 
 
+_KEY_TYPES: Mapping[str, Any] = {
+    "RSA-PSS": rsa.RSAPublicKey,
+    "RSA": rsa.RSAPublicKey,
+    "EC": ec.EllipticCurvePublicKey,
+    "DSA": dsa.DSAPublicKey,
+}
 _ALGORITHMS: Mapping[int, _Algorithm] = {
     0x0101: _Algorithm("RSA-PSS", SHA256(), "sha256"),
     0x0102: _Algorithm("RSA-PSS", SHA512(), "sha512"),
@@ -522,27 +528,28 @@ def _verify(
     signature: bytes,
     data: bytes,
 ) -> None:
-    """Raise InvalidSignature if the key did not sign the data, ValueError for a key of another
-    kind.
+    """Raise InvalidSignature if the key did not sign the data, ValueError for an unknown algorithm,
+    TypeError for a key of another kind.
     """
     method = _ALGORITHMS.get(algorithm)
     if method is None:
         raise ValueError(algorithm)
     kind = method.key
+    if not isinstance(key, _KEY_TYPES[kind]):
+        raise TypeError(algorithm)
     hashing = method.hash
-    if kind == "RSA-PSS" and isinstance(key, rsa.RSAPublicKey):
+    if kind == "RSA-PSS":
         mask = padding.MGF1(hashing)
         pss = padding.PSS(mask, hashing.digest_size)
         key.verify(signature, data, pss, hashing)
-    elif kind == "RSA" and isinstance(key, rsa.RSAPublicKey):
-        key.verify(signature, data, padding.PKCS1v15(), hashing)
-    elif kind == "EC" and isinstance(key, ec.EllipticCurvePublicKey):
+    elif kind == "RSA":
+        pkcs1 = padding.PKCS1v15()
+        key.verify(signature, data, pkcs1, hashing)
+    elif kind == "EC":
         ecdsa = ec.ECDSA(hashing)
         key.verify(signature, data, ecdsa)
-    elif kind == "DSA" and isinstance(key, dsa.DSAPublicKey):
-        key.verify(signature, data, hashing)
     else:
-        raise ValueError(algorithm)
+        key.verify(signature, data, hashing)
 
 
 # The content that was signed
