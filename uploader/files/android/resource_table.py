@@ -91,6 +91,14 @@ class Layouts(NamedTuple):
     compact: bool = False
 
 
+class _Chunk(NamedTuple):
+    """The kind of a chunk, and the offsets of its beginning and its end."""
+
+    kind: int
+    start: int
+    end: int
+
+
 class _Entry(NamedTuple):
     """One entry of a type: its name, and its value."""
 
@@ -162,18 +170,20 @@ class BinaryTable:
         if len(self.packages) != package_count:
             raise UnreadableTable("is damaged")
 
-    def _chunks(self, start: int, end: int) -> Iterator[tuple[int, int, int]]:
-        """Yield the kind of each chunk between two offsets, and where it begins and ends."""
+    def _chunks(self, start: int, end: int) -> Iterator[_Chunk]:
+        """Yield each chunk between two offsets."""
         while start < end:
             self._chunks_left -= 1
             if self._chunks_left < 0:
                 raise UnreadableTable(f"has more than {_MAX_CHUNKS:,} parts")
             kind, header, size = _CHUNK.unpack_from(self._data, start)
-            is_within = _CHUNK.size <= header <= size <= end - start
-            if not is_within or size % 4 or header % 4:
+            if size % 4 or header % 4:
+                raise ValueError(size)
+            left = end - start
+            if not _CHUNK.size <= header <= size <= left:
                 raise ValueError(size)
             stop = start + size
-            yield kind, start, stop
+            yield _Chunk(kind, start, stop)
             start = stop
 
     def _package(self, start: int, end: int) -> Iterator[TableValue]:
