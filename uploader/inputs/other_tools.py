@@ -70,18 +70,25 @@ class Answer:
 def tools() -> Mapping[str, Tool]:
     """Return every tool by its short name."""
     by_word: dict[str, Tool] = {}
-    _, *sections = TABLE.read_text(encoding="utf-8").split("\n# ")
+    table = TABLE.read_text(encoding="utf-8")
+    _, *sections = table.split("\n# ")
     for section in sections:
-        head, *lines = section.strip().splitlines()
-        word, _, title = head.partition(": ")
-        by_word[word] = Tool(title, tuple(map(_row, lines)))
+        lines = section.strip().splitlines()
+        word, _, title = lines[0].partition(": ")
+        rows = map(_row, lines[1:])
+        by_word[word] = Tool(title, tuple(rows))
     return by_word
 
 
 def _row(line: str) -> Row:
     """Read a line of the table: names, what they are here, and a remark, between bars."""
-    names, here, remark = map(str.strip, line.split("|"))
-    return Row(tuple(names.split(", ")), here, remark)
+    cells = map(str.strip, line.split("|"))
+    names, here, remark = cells
+    return Row(
+        names=tuple(names.split(", ")),
+        here=here,
+        remark=remark,
+    )
 
 
 @cache
@@ -90,17 +97,22 @@ def answers() -> Mapping[str, Answer]:
     by_letters: dict[str, Answer] = {}
     for spec in SPECS:
         letters = squash(spec.name)
-        advice = f"Use `{spec.name}`."
-        by_letters[letters] = Answer(_camel_case(spec.name), advice)
+        by_letters[letters] = Answer(
+            written=_camel_case(spec.name),
+            advice=f"Use `{spec.name}`.",
+        )
     for tool in tools().values():
         for row in tool.rows:
             for name in row.names:
                 if not _OTHER_NAME.fullmatch(name):
                     continue
                 letters = squash(name)
-                answer = Answer(name.lstrip("-"), row.answer)
                 # If several tools have the name, the first one counts.
-                by_letters.setdefault(letters, answer)
+                if letters not in by_letters:
+                    by_letters[letters] = Answer(
+                        written=name.lstrip("-"),
+                        advice=row.answer,
+                    )
     return by_letters
 
 
@@ -123,13 +135,19 @@ def nearly(plain: str) -> InputSpec[Any] | None:
     """Return the input whose name differs from this only in hyphens, underscores, capitals and a
     letter or two; None if there is none.
     """
+    letters = squash(plain)
     by_name: dict[str, InputSpec[Any]] = {}
     for spec in SPECS:
-        if squash(spec.name) == squash(plain):
+        if squash(spec.name) == letters:
             return spec
         by_name[spec.name] = spec
-    written = plain[:80].lower().replace("_", "-")
-    similar = get_close_matches(written, by_name, n=1, cutoff=SIMILARITY)
+    beginning = plain[:80].lower()
+    similar = get_close_matches(
+        beginning.replace("_", "-"),
+        by_name,
+        n=1,
+        cutoff=SIMILARITY,
+    )
     if not similar:
         return None
     return by_name[similar[0]]
@@ -145,6 +163,7 @@ def mistake(given: str, plain: str, way: Way) -> Problem | None:
     noun = "input"
     if way == "option":
         noun = "option"
+    name = printable(given)
     letters = squash(plain)
     answer = answers().get(letters)
     if answer and way == "with":
@@ -153,30 +172,38 @@ def mistake(given: str, plain: str, way: Way) -> Problem | None:
     if spec is None:
         if answer is None:
             return None
-        return _of_other_tool(printable(given), noun, answer)
+        return _of_other_tool(name, noun, answer)
     is_same = squash(spec.name) == letters
     if answer and not is_same:
+        advises_spec = f"`{spec.name}`" in answer.advice
         # UPLOADER_TRACK is no other tool's variable, but UPLOADER_TRACKS misspelt.
-        is_misspelt = way == "variable" and f"`{spec.name}`" in answer.advice
+        is_misspelt = way == "variable" and advises_spec
         if not is_misspelt:
-            return _of_other_tool(printable(given), noun, answer)
+            return _of_other_tool(name, noun, answer)
     how = ""
     if is_same and way == "variable":
         how = ": variables are written in capitals, with underscores"
     meant = _spell(spec, plain, way)
-    what = f"is not an {noun}{how}. Did you mean `{meant}`?"
-    return Problem(printable(given), what, covers=(spec.name,))
+    return Problem(
+        name,
+        f"is not an {noun}{how}. Did you mean `{meant}`?",
+        covers=(spec.name,),
+    )
 
 
 def _of_other_tool(name: str, noun: str, answer: Answer) -> Problem:
-    what = f"is another tool's {noun}. {answer.advice}"
-    return Problem(name, what, covers=_inputs_in(answer.advice))
+    """Return the problem with a name that is another tool's."""
+    return Problem(
+        name,
+        f"is another tool's {noun}. {answer.advice}",
+        covers=_inputs_in(answer.advice),
+    )
 
 
 def _inputs_in(text: str) -> tuple[str, ...]:
     """Return the inputs that a text names, in backticks."""
-    names = [spec.name for spec in SPECS if re.search(rf"`{spec.name}[`:]", text)]
-    return tuple(names)
+    in_backticks = set(re.findall("`([a-z-]+)[`:]", text))
+    return tuple(spec.name for spec in SPECS if spec.name in in_backticks)
 
 
 def _spell(spec: InputSpec[Any], plain: str, way: Way) -> str:
