@@ -27,7 +27,12 @@ _HEX_FIELDS = {
 # what people put there.
 _HOLDERS = ("binary", "image")
 # bytes of each digest; the algorithm that is worth most for its cost comes first
-_LENGTHS = {"sha256": 32, "crc32c": 4, "sha1": 20, "md5": 16}
+_LENGTHS = {
+    "sha256": 32,
+    "crc32c": 4,
+    "sha1": 20,
+    "md5": 16,
+}
 _URL_SAFE = str.maketrans("-_", "+/")
 _HEX = re.compile(r"[0-9a-fA-F]+", re.ASCII)
 _SIZE = re.compile(r"[0-9]{1,19}")
@@ -53,7 +58,9 @@ def claims(resource: Mapping[str, Any], headers: Headers) -> tuple[Claim, ...]:
         nested = resource.get(holder)
         if isinstance(nested, Mapping):
             stated += _fields(nested)
-    stated += _goog_hash(headers.get("x-goog-hash") or "")
+    header = headers.get("x-goog-hash")
+    if header:
+        stated += _goog_hash(header)
     return tuple(stated)
 
 
@@ -77,11 +84,15 @@ def stated_size(resource: Mapping[str, Any]) -> int | None:
     """Return the size in bytes that the resource states for the media (`size`); None if it states
     none, or the media was converted.
     """
-    value = resource.get("size")
-    if str(resource.get("mimeType", "")).startswith("application/vnd.google-apps."):
+    media_type = str(resource.get("mimeType", ""))
+    if media_type.startswith("application/vnd.google-apps."):
         # Drive has converted the file into a document of its own.
         return None
-    if isinstance(value, bool) or not isinstance(value, int | str):
+    value = resource.get("size")
+    # Python counts a boolean among the integers.
+    if isinstance(value, bool):
+        return None
+    if not isinstance(value, int | str):
         return None
     text = str(value)
     if not _SIZE.fullmatch(text):
@@ -94,7 +105,7 @@ def _fields(level: Mapping[str, Any]) -> Iterator[Claim]:
     for field, algorithm in _HEX_FIELDS.items():
         value = level.get(field)
         if isinstance(value, str) and value:
-            yield Claim(algorithm, normal(value, _LENGTHS[algorithm]), field)
+            yield _claim(algorithm, value, field)
 
 
 def _goog_hash(header: str) -> Iterator[Claim]:
@@ -102,17 +113,29 @@ def _goog_hash(header: str) -> Iterator[Claim]:
     for item in header.split(","):
         name, _, value = item.strip().partition("=")
         if name in _LENGTHS and value:
-            yield Claim(name, normal(value, _LENGTHS[name]), "x-goog-hash")
+            yield _claim(name, value, "x-goog-hash")
+
+
+def _claim(algorithm: str, value: str, field: str) -> Claim:
+    """Return the claim of a digest that is written in hex or base64."""
+    length = _LENGTHS[algorithm]
+    return Claim(
+        algorithm,
+        value=normal(value, length),
+        field=field,
+    )
 
 
 def normal(text: str, length: int) -> str:
     """Return a digest written in hex or base64 as lower-case hex; a text that is neither is cut at
     100 characters and will match nothing.
     """
-    if _HEX.fullmatch(text) and len(text) == 2 * length:
+    hex_length = 2 * length
+    if len(text) == hex_length and _HEX.fullmatch(text):
         return text.lower()
+    standard = text.translate(_URL_SAFE)
     try:
-        digest = base64.b64decode(text.translate(_URL_SAFE), validate=True)
+        digest = base64.b64decode(standard, validate=True)
     except (binascii.Error, ValueError):
         return text[:100]
     if len(digest) != length:
