@@ -44,17 +44,26 @@ class Media:
         """
         resource = response.json()
         if resource is None:
-            return self.empty_response and not response.body.lstrip().startswith(b"<")
+            is_page = response.body.lstrip().startswith(b"<")
+            return self.empty_response and not is_page
         if self.promised_id:
-            return bool(identifier(resource, self.promised_id))
-        return bool(resource) or self.empty_response or self.partial
+            found = identifier(resource, self.promised_id)
+            return bool(found)
+        if resource:
+            return True
+        return self.empty_response or self.partial
 
     def start(self, url: str, *headers: tuple[str, str]) -> Request:
         """Return the request that opens a session in either dialect: the metadata is its body."""
         if self.metadata is None:
             return Request(self.method, url, headers)
         content_type = ("Content-Type", JSON_TYPE)
-        return Request(self.method, url, (*headers, content_type), self.metadata)
+        return Request(
+            self.method,
+            url,
+            headers=(*headers, content_type),
+            prefix=self.metadata,
+        )
 
     def with_query(self, *extra: tuple[str, str]) -> str:
         """Return the upload URI with the method's own query and `extra` behind it."""
