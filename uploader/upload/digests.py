@@ -34,7 +34,8 @@ def while_sending(response_digest: str, *, readable_again: bool) -> tuple[str, .
     digest that it states is computed afterwards or, if the bytes can't be read again, SHA-1 and MD5
     are computed as well.
     """
-    if response_digest == "crc32c" and google_crc32c.implementation != "c":
+    has_fast_crc32c = google_crc32c.implementation == "c"
+    if response_digest == "crc32c" and not has_fast_crc32c:
         # In Python it takes minutes for a gigabyte; Cloud Storage states MD5 as well.
         response_digest = "md5"
     if response_digest == "sha256":
@@ -52,8 +53,12 @@ class Hasher:
     """
 
     def __init__(self, algorithms: tuple[str, ...], *, threaded: bool) -> None:
-        self._digests = {name: new_digest(name) for name in algorithms}
-        self._worker = ThreadPoolExecutor(1) if threaded else None
+        self._digests: dict[str, Any] = {}
+        for algorithm in algorithms:
+            self._digests[algorithm] = new_digest(algorithm)
+        self._worker: ThreadPoolExecutor | None = None
+        if threaded:
+            self._worker = ThreadPoolExecutor(max_workers=1)
         self._pending: deque[Future[None]] = deque()
 
     def update(self, block: bytes) -> None:
@@ -61,15 +66,21 @@ class Hasher:
         if self._worker is None:
             self._update(block)
             return
-        self._pending.append(self._worker.submit(self._update, block))
+        future = self._worker.submit(self._update, block)
+        self._pending.append(future)
         if len(self._pending) > _MAX_PENDING:
-            self._pending.popleft().result()
+            oldest = self._pending.popleft()
+            oldest.result()
 
     def hexdigests(self) -> dict[str, str]:
         """Return the digests of everything that was taken until now, in hex, by algorithm."""
         while self._pending:
-            self._pending.popleft().result()
-        return {name: digest.digest().hex() for name, digest in self._digests.items()}
+            oldest = self._pending.popleft()
+            oldest.result()
+        hexdigests = {}
+        for algorithm, digest in self._digests.items():
+            hexdigests[algorithm] = digest.digest().hex()
+        return hexdigests
 
     def close(self) -> None:
         """End the thread, if there is one."""
