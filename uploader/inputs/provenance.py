@@ -40,7 +40,8 @@ class Provenance:
         if self.tag:
             words.append(f"tag {self.tag}")
         if self.commit:
-            words.append(f"commit {self.commit[:8]}")
+            short_commit = self.commit[:8]
+            words.append(f"commit {short_commit}")
         if self.started_by:
             words.append(f"started by {self.started_by}")
         return ", ".join(words)
@@ -51,15 +52,18 @@ def of_github(get: Callable[[str], str]) -> Provenance:
     tag = ""
     if get("GITHUB_REF_TYPE") == "tag":
         tag = get("GITHUB_REF_NAME")
-    login = get("GITHUB_TRIGGERING_ACTOR") or get("GITHUB_ACTOR")
+    login = get("GITHUB_TRIGGERING_ACTOR")
+    if not login:
+        login = get("GITHUB_ACTOR")
     commit = _accept(_COMMIT, get("GITHUB_SHA"))
     repository = _accept(_REPOSITORY, get("GITHUB_REPOSITORY"))
     server = get("GITHUB_SERVER_URL").rstrip("/")
     commit_url = ""
     raw_url = ""
     if commit and repository and _is_root(server):
-        commit_url = f"{server}/{repository}/commit/{commit}"
-        raw_url = f"{server}/{repository}/raw/{commit}/"
+        page = f"{server}/{repository}"
+        commit_url = f"{page}/commit/{commit}"
+        raw_url = f"{page}/raw/{commit}/"
     return Provenance(
         tag=_accept(_TAG, tag),
         commit=commit,
@@ -98,4 +102,7 @@ def _is_root(url: str) -> bool:
     """Return whether a URL is that of a server, with https and without a path."""
     if "?" in url or "#" in url:
         return False
-    return origin(url).scheme == "https" and url.count("/") == 2
+    if origin(url).scheme != "https":
+        return False
+    # those of `https://`
+    return url.count("/") == 2
