@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from typing import Any
 
 from uploader.errors import IntegrityError, ProtocolError
 from uploader.files.destination import NewFile
@@ -62,8 +63,9 @@ def download(step: Download, client: ApiClient, reporter: Reporter) -> Downloade
             furthest = reception.furthest
             left = end - clock.monotonic()
             response = reception.attempt(max(left, _LAST_SECONDS))
+            progress = reception.furthest - furthest
             # A server that breaks off after a few bytes again and again is given up, too.
-            if reception.furthest >= furthest + _PROGRESS and clock.monotonic() < end:
+            if progress >= _PROGRESS and clock.monotonic() < end:
                 retrier.progressed()
             return response
 
@@ -83,7 +85,9 @@ def _find_present(step: Download) -> str | None:
     """Return the path of a file that is there already with the bytes of `step.sha256`; None if
     there is none.
     """
-    if not step.sha256 or isinstance(step.destination, SpooledFile):
+    if not step.sha256:
+        return None
+    if isinstance(step.destination, SpooledFile):
         return None
     for ending in step.endings:
         destination = step.destination.ending(ending)
@@ -118,7 +122,9 @@ class _Reception:
         # the size of the file, if the server has stated it
         self._total: int | None = None
         self._etag = ""
-        self._digests = {name: new_digest(name) for name in ("sha256", *stated)}
+        self._digests: dict[str, Any] = {}
+        for algorithm in ("sha256", *stated):
+            self._digests[algorithm] = new_digest(algorithm)
         self._file.clear()
 
     def attempt(self, max_seconds: float) -> Response | TransportError:
@@ -151,22 +157,32 @@ class _Reception:
     def _request(self) -> Request:
         """Return the request for what is missing, if the file is still the same one."""
         step = self._step
-        headers: list[tuple[str, str]] = []
+        headers = {}
         if self.offset:
-            headers.append(("Range", f"bytes={self.offset}-"))
+            headers["Range"] = f"bytes={self.offset}-"
             if self._etag:
-                headers.append(("If-Range", self._etag))
-        url = self._client.url(step.root, step.path, public=step.public)
-        return Request("GET", url, tuple(headers), receive=self._receive)
+                headers["If-Range"] = self._etag
+        url = self._client.url(
+            step.root,
+            step.path,
+            public=step.public,
+        )
+        return Request(
+            "GET",
+            url,
+            headers=tuple(headers.items()),
+            receive=self._receive,
+        )
 
     def _whole(self, response: Response) -> Response | TransportError:
         """Return the response whose body was taken, or a broken connection if it was too short or
         too long.
         """
-        if self._total is None or self.offset == self._total:
+        total = self._total
+        if total is None or self.offset == total:
             return response
-        why = f"the answer ended after {self.offset} of {self._total} bytes"
-        if self.offset > self._total:
+        why = f"the answer ended after {self.offset} of {total} bytes"
+        if self.offset > total:
             self._start_over()
         return TransportError(why, True)
 
@@ -186,11 +202,16 @@ class _Reception:
 
     def _receive_rest(self, headers: Headers) -> None:
         """Accept the rest of the same file, from exactly where it is missing."""
-        content_range = _CONTENT_RANGE.fullmatch(headers.get("content-range") or "")
-        if not content_range or int(content_range[1]) != self.offset:
+        header = headers.get("content-range") or ""
+        content_range = _CONTENT_RANGE.fullmatch(header)
+        if not content_range:
             return
-        total = int(content_range[2])
-        if self._total not in (None, total) or _version(headers) != self._etag:
+        start, total = map(int, content_range.groups())
+        if start != self.offset:
+            return
+        if self._total not in (None, total):
+            return
+        if _version(headers) != self._etag:
             return
         self._total = total
         self._check_size(total)
@@ -202,19 +223,20 @@ class _Reception:
         decisive = stated_digests.decisive(claims, ("sha256",))
         self._start_over(claim.algorithm for claim in decisive)
         self._etag = _version(headers)
-        length = _LENGTH.fullmatch(headers.get("content-length") or "")
-        if length:
-            self._total = int(length[0])
+        length = headers.get("content-length") or ""
+        if _LENGTH.fullmatch(length):
+            self._total = int(length)
             self._check_size(self._total)
         self._is_accepted = True
 
     def _take(self, block: bytes) -> None:
-        self._check_size(self.offset + len(block))
+        end = self.offset + len(block)
+        self._check_size(end)
         self._file.write(block)
         for digest in self._digests.values():
             digest.update(block)
-        self.offset += len(block)
-        self.furthest = max(self.furthest, self.offset)
+        self.offset = end
+        self.furthest = max(self.furthest, end)
 
     def _check_size(self, size: int) -> None:
         if size > self._step.max_size:
@@ -236,20 +258,22 @@ class _Reception:
             promised[claim.algorithm] = claim.value
         if self._step.sha256:
             promised["sha256"] = self._step.sha256
+        computed: dict[str, str] = {}
+        for algorithm, digest in self._digests.items():
+            computed[algorithm] = digest.digest().hex()
         for algorithm, value in promised.items():
-            if algorithm not in self._digests:
+            if algorithm not in computed:
                 continue
-            computed = self._digests[algorithm].digest().hex()
-            if computed != value:
+            if computed[algorithm] != value:
                 raise IntegrityError(
                     f"{capitalise(self._step.what)} is not what the service says it is: its "
-                    f"{algorithm} is {computed}, not {value}.",
+                    f"{algorithm} is {computed[algorithm]}, not {value}.",
                     cause="It was changed on the way, by a proxy for instance, or the service has "
                     "a fault.",
                     hint="Nothing was written. Run again; report the error if it recurs.",
                     code="download-damaged",
                 )
-        return str(self._digests["sha256"].digest().hex())
+        return computed["sha256"]
 
 
 def _is_file(headers: Headers) -> bool:
