@@ -116,17 +116,24 @@ class Operation:
             return Reading(Stage.AT_WORK)
         error = operation.get("error")
         if error is not None:
-            return Reading(Stage.FAILED, _name(error), words_of(error))
-        if isinstance(operation.get("response"), Mapping):
+            return Reading(
+                Stage.FAILED,
+                name=_name(error),
+                words=words_of(error),
+            )
+        response = operation.get("response")
+        if isinstance(response, Mapping):
             return Reading(Stage.DONE)
         return Reading(Stage.AT_WORK)
 
     def recognises(self, answer: Answer) -> bool:
         """Return whether a response to the lookup is an operation at all."""
-        if self.read(answer).stage is not Stage.AT_WORK:
+        reading = self.read(answer)
+        if reading.stage is not Stage.AT_WORK:
             return True
-        name = self.lookup_source(answer).get("name")
-        return isinstance(name, str) and bool(name)
+        operation = self.lookup_source(answer)
+        name = operation.get("name")
+        return isinstance(name, str) and name != ""
 
     def lookup_source(self, answer: Answer) -> Answer:
         """Return the operation in an answer; the fields of the lookup are its members."""
@@ -136,7 +143,8 @@ class Operation:
 
     def resource(self, answer: Answer) -> Answer:
         """Return the response in the operation; empty as long as it is not done."""
-        return _mapping(self.lookup_source(answer).get("response"))
+        operation = self.lookup_source(answer)
+        return _mapping(operation.get("response"))
 
     def as_answer(self, response: Answer) -> Answer:
         """Return the response to the lookup in the form of the upload's own answer."""
@@ -170,7 +178,7 @@ class State:
             paths.append(self.error)
         paths += self.reasons
         if self.lookup:
-            looked_up = (*self.lookup.values, *self.lookup.query)
+            looked_up = self.lookup.values + self.lookup.query
             paths += [path for _, path in looked_up]
         members: dict[str, None] = {}
         for path in paths:
@@ -186,14 +194,19 @@ class State:
         """
         signs = list(self.fields)
         if self.error:
-            signs += [f"{self.error}.{name}" for name in ("code", *_WORDS, *_NAMES)]
+            members = ("code", *_WORDS, *_NAMES)
+            signs += [f"{self.error}.{member}" for member in members]
         return tuple(signs)
 
     def read(self, answer: Answer) -> Reading:
         """Return how far the service is by the state."""
         state = identifier(answer, self.fields)
         if state in self.failed or self._has_error(answer):
-            return Reading(Stage.FAILED, state or "error", self._words(answer))
+            return Reading(
+                Stage.FAILED,
+                name=state or "error",
+                words=self._words(answer),
+            )
         if state in self.done:
             return Reading(Stage.DONE, state)
         if state in self.at_work:
@@ -201,7 +214,10 @@ class State:
         return Reading(Stage.UNKNOWN, state)
 
     def _has_error(self, answer: Answer) -> bool:
-        return bool(self.error) and value_at(answer, self.error) is not None
+        if not self.error:
+            return False
+        error = value_at(answer, self.error)
+        return error is not None
 
     def recognises(self, answer: Answer) -> bool:
         """Return whether a response to the lookup has a state at all."""
@@ -212,7 +228,11 @@ class State:
 
     def _words(self, answer: Answer) -> str:
         """Return what the service says about a failure."""
-        return _join(words_of(value_at(answer, path)) for path in self.reasons)
+        words = []
+        for path in self.reasons:
+            reason = value_at(answer, path)
+            words.append(words_of(reason))
+        return _join(words)
 
     def lookup_source(self, answer: Answer) -> Answer:
         """Return the resource in an answer, which is all of it."""
@@ -276,11 +296,13 @@ def words_of(value: Any, depth: int = 0) -> str:
     service.
     """
     if isinstance(value, str):
-        return " ".join(value.split())[:_MAX_WORDS]
+        line = " ".join(value.split())
+        return line[:_MAX_WORDS]
     if depth == _MAX_DEPTH:
         return ""
     if isinstance(value, list):
-        return _join(words_of(item, depth + 1) for item in value[:_MAX_PARTS])
+        parts = value[:_MAX_PARTS]
+        return _join(words_of(part, depth + 1) for part in parts)
     if not isinstance(value, Mapping):
         return ""
     words = _first_words(value, _WORDS, depth)
@@ -293,7 +315,8 @@ def words_of(value: Any, depth: int = 0) -> str:
 def _first_words(error: Mapping[str, Any], names: Iterable[str], depth: int) -> str:
     """Return the first text among some members of an error."""
     for name in names:
-        words = words_of(error.get(name), depth + 1)
+        value = error.get(name)
+        words = words_of(value, depth + 1)
         if words:
             return words
     return ""
@@ -302,15 +325,20 @@ def _first_words(error: Mapping[str, Any], names: Iterable[str], depth: int) -> 
 def _join(texts: Iterable[str]) -> str:
     """Return the texts as one, each once and without empty ones."""
     distinct = dict.fromkeys(texts)
-    return "; ".join(text for text in distinct if text)[:_MAX_WORDS]
+    distinct.pop("", None)
+    joined = "; ".join(distinct)
+    return joined[:_MAX_WORDS]
 
 
 def _name(error: Any) -> str:
     """Return the name of the code of a google.rpc.Status."""
-    code = _mapping(error).get("code")
+    status = _mapping(error)
+    code = status.get("code")
     if code is None:
         return "error"
-    if type(code) is int and 0 <= code < len(_CODES):
+    # isinstance would count `True` among the numbers.
+    is_number = type(code) is int
+    if is_number and 0 <= code < len(_CODES):
         return _CODES[code]
     return f"code {code}"[:40]
 
