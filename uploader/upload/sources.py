@@ -74,16 +74,19 @@ class FileSource:
         It differs between builds of the same size: an archive keeps the checksum of every member at
         its end.
         """
+        size = min(_SAMPLE, self.size)
+        beginning = Span(0, size)
+        end = Span(self.size - size, self.size)
         digest = hashlib.sha256()
-        for block in self._read(Span(0, min(_SAMPLE, self.size))):
-            digest.update(block)
-        for block in self._read(Span(max(self.size - _SAMPLE, 0), self.size)):
-            digest.update(block)
+        for span in (beginning, end):
+            for block in self._read(span):
+                digest.update(block)
         return digest.hexdigest()
 
     def prefix(self) -> tuple[int, str]:
         """Return how many bytes were read for sending so far, and their sha256."""
-        return self._hashed, self._hasher.hexdigests()["sha256"]
+        digests = self._hasher.hexdigests()
+        return self._hashed, digests["sha256"]
 
     def begins_with(self, length: int, sha256: str) -> bool:
         """Return whether the first `length` bytes are those that an earlier run sent."""
@@ -93,7 +96,8 @@ class FileSource:
     def available(self, span: Span) -> tuple[Span, bool]:
         """Return the part of `span` that exists, and whether the content ends with it."""
         stop = min(span.stop, self.size)
-        return Span(span.start, stop), stop == self.size
+        has_ended = stop == self.size
+        return Span(span.start, stop), has_ended
 
     def blocks(self, span: Span) -> Iterator[Block]:
         """Yield the bytes of `span`.
@@ -106,12 +110,14 @@ class FileSource:
             position += len(block)
             if position > self._hashed:
                 # The first bytes of the block may have been digested when they were sent before.
-                new_bytes = position - self._hashed
-                self._hasher.update(
-                    block if new_bytes == len(block) else block[-new_bytes:]
-                )
+                new_size = position - self._hashed
+                new_bytes = block
+                if new_size < len(block):
+                    new_bytes = block[-new_size:]
+                self._hasher.update(new_bytes)
                 self._hashed = position
-            if position == self.size and self._ctime() != self._opened_at:
+            is_last = position == self.size
+            if is_last and self._ctime() != self._opened_at:
                 self._confirm_unchanged()
             yield block
 
@@ -126,7 +132,8 @@ class FileSource:
         It is for a service that was not known to state this digest.
         """
         extra = new_digest(algorithm)
-        for block in self._read(Span(0, self.size)):
+        everything = Span(0, self.size)
+        for block in self._read(everything):
             extra.update(block)
         return str(extra.digest().hex())
 
@@ -136,7 +143,8 @@ class FileSource:
         """
         if self._hashed >= offset:
             return
-        for block in self._read(Span(self._hashed, offset)):
+        skipped = Span(self._hashed, offset)
+        for block in self._read(skipped):
             self._hasher.update(block)
         self._hashed = offset
 
@@ -152,7 +160,8 @@ class FileSource:
         were.
         """
         now = self._ctime()
-        for _ in self._read(Span(0, self.size)):
+        everything = Span(0, self.size)
+        for _ in self._read(everything):
             # Reading raises the error for a block that is not what was checked.
             pass
         self._opened_at = now
@@ -166,12 +175,12 @@ class FileSource:
         if not left:
             self._check_identity()
         while left:
+            size = min(BLOCK, left)
             try:
-                block = self._file.read(min(BLOCK, left))
+                block = self._file.read(size)
             except OSError as error:
-                raise file_changed_error(
-                    self._artifact, f"it can't be read any more ({error.strerror})"
-                ) from None
+                change = f"it can't be read any more ({error.strerror})"
+                raise file_changed_error(self._artifact, change) from None
             if not block:
                 raise file_changed_error(self._artifact, "it is shorter than it was")
             left -= len(block)
@@ -198,7 +207,8 @@ class FileSource:
 def sha256(artifact: Artifact) -> str:
     """Return the sha256 of a file, read once. Raises `IntegrityError` when it changes meanwhile."""
     with FileSource(artifact) as source:
-        return source.digests()["sha256"]
+        digests = source.digests()
+    return digests["sha256"]
 
 
 class StreamSource:
@@ -250,17 +260,20 @@ class StreamSource:
                 "resumed.",
                 code="stream-bytes-lost",
             )
+        confirmed = span.start - self._window_start
         # A new buffer each time: views of the old one may still be on their way to the socket.
-        window = self._window[span.start - self._window_start :]
+        window = self._window[confirmed:]
         while len(window) <= span.size:
-            block = self._next(span.size + 1 - len(window))
+            missing = span.size + 1 - len(window)
+            block = self._next(missing)
             if not block:
                 break
             window += block
         self._window = window
         self._window_start = span.start
         has_ended = len(window) <= span.size
-        stop = min(span.stop, span.start + len(window))
+        window_end = span.start + len(window)
+        stop = min(span.stop, window_end)
         return Span(span.start, stop), has_ended
 
     def blocks(self, span: Span) -> Iterator[Block]:
@@ -269,7 +282,8 @@ class StreamSource:
         last = span.stop - self._window_start
         held = memoryview(self._window)[first:last]
         for start in range(0, len(held), BLOCK):
-            yield held[start : start + BLOCK]
+            stop = start + BLOCK
+            yield held[start:stop]
 
     def digests(self) -> dict[str, str]:
         """Return the digests of everything that came out of the pipe."""
@@ -315,7 +329,8 @@ class StreamSource:
             return artifact.open()
         try:
             # A duplicate, so that the process's own standard input stays open.
-            return open(os.dup(0), "rb", buffering=0)
+            duplicate = os.dup(0)
+            return open(duplicate, "rb", buffering=0)
         except OSError as error:
             raise self._unreadable(error.strerror) from None
 
@@ -337,8 +352,10 @@ class StreamSource:
             except BlockingIOError:
                 # There is a writer, which has sent nothing yet.
                 break
-            had_writer = sys.platform == "linux" and bool(pipe.poll(0))
-            if block or had_writer:
+            has_hung_up = False
+            if sys.platform == "linux":
+                has_hung_up = bool(pipe.poll(0))
+            if block or has_hung_up:
                 self._hasher.update(block)
                 self._window += block
                 break
@@ -347,15 +364,19 @@ class StreamSource:
                 raise self._unreadable(
                     f"no process opened it for writing within {self._timeout:g} s"
                 )
-            is_at_end = pipe.poll(_PROBE_INTERVAL * 1000)
-            # The sleep raises when the run is to end. If the poll returned at once, the sleep is
-            # the pause between two looks.
-            self._clock.sleep(_PROBE_INTERVAL if is_at_end else 0)
+            pause = 0.0
+            # If the poll returns at once, the sleep is the pause between two looks.
+            if pipe.poll(_PROBE_INTERVAL * 1000):
+                pause = _PROBE_INTERVAL
+            # It raises when the run is to end.
+            self._clock.sleep(pause)
         os.set_blocking(descriptor, True)
 
     def _unreadable(self, reason: str | None) -> IntegrityError:
+        if not reason:
+            reason = "input/output error"
         return IntegrityError(
-            f"The stream {self._name} can't be read: {reason or 'input/output error'}.",
+            f"The stream {self._name} can't be read: {reason}.",
             cause="The command that writes to it is missing or has failed.",
             hint="Check the command that produces the stream. The incomplete upload was not "
             "finished.",
