@@ -23,7 +23,12 @@ from uploader.services.base import Endpoint
 from uploader.services.completion import Completion
 from uploader.services.media_types import accepts
 
-_INTEGERS = {"int32": 31, "int64": 63, "integer": 63}
+# for each kind of whole number, how many bits it has besides its sign
+_INTEGERS = {
+    "int32": 31,
+    "int64": 63,
+    "integer": 63,
+}
 _KINDS = {
     "string": "text",
     "boolean": "boolean",
@@ -68,7 +73,10 @@ class Parameter:
 
 # Of the parameters that every method has, those that may be given. The others carry secrets, or
 # change the form of the response.
-STANDARD = {name: Parameter(name, "string") for name in ("fields", "quotaUser")}
+STANDARD = {
+    "fields": Parameter("fields", "string"),
+    "quotaUser": Parameter("quotaUser", "string"),
+}
 
 
 @dataclass(frozen=True)
@@ -105,14 +113,16 @@ class Method:
         path of its lookup.
         """
         rule = self.template.completion
-        if rule is None or rule.lookup is None:
+        if rule is None:
+            return None
+        lookup = rule.lookup
+        if lookup is None:
             return rule
-        from_answer = dict(rule.lookup.values)
-        from_request = {
-            name: value for name, value in values.items() if name not in from_answer
-        }
-        path = expand(rule.lookup.path, from_request, partly=True)
-        return replace(rule, lookup=replace(rule.lookup, path=path))
+        from_request = dict(values)
+        for name, _ in lookup.values:
+            from_request.pop(name, None)
+        path = expand(lookup.path, from_request, partly=True)
+        return replace(rule, lookup=replace(lookup, path=path))
 
 
 def targets() -> tuple[str, ...]:
@@ -174,9 +184,10 @@ def _facts(target: str) -> dict[str, Any] | None:
 
 def _methods() -> dict[str, dict[str, Any]]:
     """Read the entries of the catalogue, by the short names of the methods."""
-    catalogue = Path(__file__).with_name("catalogue.json").read_text(encoding="utf-8")
-    document = json.loads(catalogue)
-    methods: dict[str, dict[str, Any]] = document["methods"]
+    path = Path(__file__).with_name("catalogue.json")
+    text = path.read_text(encoding="utf-8")
+    catalogue = json.loads(text)
+    methods: dict[str, dict[str, Any]] = catalogue["methods"]
     return methods
 
 
@@ -190,42 +201,69 @@ def check_params(
     values: Values = {}
     for name, value in params.items():
         if name not in parameters:
+            suggestion = parsers.nearest(name, tuple(parameters))
             # Backticks mark inputs, whose names a message in a shell replaces by others.
-            suggestion = parsers.nearest(name, tuple(parameters)).replace("`", "'")
-            what = f"{name!r} is not a parameter of this method.{suggestion}"
-            problems.add("params", what, ", ".join(parameters))
+            suggestion = suggestion.replace("`", "'")
+            problems.add(
+                "params",
+                f"{name!r} is not a parameter of this method.{suggestion}",
+                ", ".join(parameters),
+            )
             continue
         parameter = parameters[name]
+        is_list = isinstance(value, list)
         items = [value]
-        if isinstance(value, list):
+        if is_list:
             items = value
         texts = tuple(map(_text, items))
-        if isinstance(value, list) and not parameter.repeated:
+        fault = ""
+        if is_list and not parameter.repeated:
             fault = "takes one value, not a list."
-        elif not all(isinstance(item, (str, int)) for item in items):
-            fault = "is not text, a whole number or a boolean."
-        else:
+        if not fault:
+            fault = _fault_of_type(items)
+        if not fault:
             fault = _fault(parameter, texts)
         if fault:
-            problems.add("params", f"{name!r} {fault}", parameter.accepted)
+            problems.add(
+                "params",
+                f"{name!r} {fault}",
+                parameter.accepted,
+            )
         else:
             values[name] = texts
     for name, parameter in method.parameters.items():
-        if parameter.required and params.get(name, []) == []:
+        if not parameter.required:
+            continue
+        value = params.get(name, [])
+        if value == []:
             problems.add(
-                "params", f"{name!r} is missing.", f"'{name}: …', {parameter.accepted}"
+                "params",
+                f"{name!r} is missing.",
+                f"'{name}: …', {parameter.accepted}",
             )
     _check_places(method.template.upload_path, values, problems)
     return values
 
 
+def _fault_of_type(items: Sequence[object]) -> str:
+    """Return why one of the values has a type that no parameter has, as the rest of a sentence;
+    empty if none has.
+    """
+    for item in items:
+        if not isinstance(item, (str, int)):
+            return "is not text, a whole number or a boolean."
+    return ""
+
+
 def _check_places(path: str, values: Values, problems: Problems) -> None:
     """Add a problem for each value that is not allowed at its place in the path."""
     for name in placeholders(path):
-        if values.get(name):
-            fault = objection(path, name, values[name][0])
-            if fault:
-                problems.add("params", f"{name!r} {fault}")
+        texts = values.get(name)
+        if not texts:
+            continue
+        fault = objection(path, name, texts[0])
+        if fault:
+            problems.add("params", f"{name!r} {fault}")
 
 
 def _text(item: object) -> str:
@@ -241,15 +279,18 @@ def _fault(parameter: Parameter, texts: Sequence[str]) -> str:
     """Return why one of the texts is not allowed for the parameter, as the rest of a sentence;
     empty if all are allowed.
     """
+    is_boolean = parameter.kind == "boolean"
     bits = _INTEGERS.get(parameter.kind)
+    choices = parameter.choices
+    pattern = parameter.pattern
     for text in texts:
-        if parameter.kind == "boolean" and text not in {"true", "false"}:
+        if is_boolean and text not in {"true", "false"}:
             return "is not a boolean."
         if bits and not _fits(text, bits):
             return "is not a whole number in range."
-        if parameter.choices and text not in parameter.choices:
+        if choices and text not in choices:
             return "is not a valid choice."
-        if parameter.pattern and not re.fullmatch(parameter.pattern, text):
+        if pattern and not re.fullmatch(pattern, text):
             return "does not have the required form."
     return ""
 
@@ -258,8 +299,9 @@ def _fits(text: str, bits: int) -> bool:
     """Return whether the text is a whole number of so many bits and a sign."""
     if not re.fullmatch(r"-?[0-9]{1,20}", text):
         return False
+    number = int(text)
     limit = 1 << bits
-    return -limit <= int(text) < limit
+    return -limit <= number < limit
 
 
 def check_media_type(
@@ -272,18 +314,25 @@ def check_media_type(
 
     Add a problem if they differ, which Google refuses, or if the method does not accept the type.
     """
-    stated = _stated_type(method.type_field, metadata, problems)
+    field = method.type_field
+    stated = _stated_type(field, metadata, problems)
     if stated and media_type and stated != media_type:
-        what = f"is {media_type}, but `{method.type_field}` in `metadata` is {stated}."
-        problems.add("media-type", what, "the same type, or one of the two")
+        problems.add(
+            "media-type",
+            f"is {media_type}, but `{field}` in `metadata` is {stated}.",
+            "the same type, or one of the two",
+        )
     name = "media-type"
     if stated:
         name = "metadata"
         media_type = stated
     accepted = method.template.media_types
     if media_type and not accepts(accepted, media_type):
-        what = f"{media_type} is not a type that {method.template.id} accepts."
-        problems.add(name, what, ", ".join(accepted))
+        problems.add(
+            name,
+            f"{media_type} is not a type that {method.template.id} accepts.",
+            ", ".join(accepted),
+        )
     return media_type
 
 
@@ -292,18 +341,26 @@ def _stated_type(field: str, metadata: Mapping[str, Any], problems: Problems) ->
     if not field:
         return ""
     value = metadata.get(field)
-    if value is None or str(value).startswith(_DRIVES_OWN):
+    if value is None:
+        return ""
+    text = str(value)
+    if text.startswith(_DRIVES_OWN):
         return ""
     try:
-        return parsers.media_type(str(value))
+        return parsers.media_type(text)
     except InvalidValue as invalid:
-        problems.add("metadata", f"`{field}` {invalid.reason}", invalid.accepted)
+        problems.add(
+            "metadata",
+            f"`{field}` {invalid.reason}",
+            invalid.accepted,
+        )
         return ""
 
 
 def placeholders(template: str) -> tuple[str, ...]:
     """Return the names of a template's parameters, in their order."""
-    return tuple(name for _, name in _EXPRESSION.findall(template))
+    expressions = _EXPRESSION.findall(template)
+    return tuple(name for _, name in expressions)
 
 
 def expand(template: str, values: Mapping[str, str], *, partly: bool = False) -> str:
@@ -323,9 +380,11 @@ def expand(template: str, values: Mapping[str, str], *, partly: bool = False) ->
         reserved, name = expression.groups()
         if partly and name not in values:
             return expression[0]
+        value = values[name]
         if reserved:
-            return _LONE_PERCENT.sub("%25", quote(values[name], safe=_RESERVED + "%"))
-        return quote(values[name], safe="")
+            escaped = quote(value, safe=_RESERVED + "%")
+            return _LONE_PERCENT.sub("%25", escaped)
+        return quote(value, safe="")
 
     return _EXPRESSION.sub(escape, template)
 
@@ -349,7 +408,8 @@ def objection(template: str, name: str, value: str) -> str:
         )
     if parsers.leads_elsewhere(value):
         return "contains a . or .. segment, which would lead to another path."
-    if reserved and "" in unquote(value).split("/"):
+    segments = text.split("/")
+    if reserved and "" in segments:
         return (
             "has an empty segment (a slash at the beginning or end, or two in a row)."
         )
