@@ -82,8 +82,11 @@ def prepare(inputs: CommonInputs, files: Artifacts, given: MethodInputs) -> Prep
     if not files and not metadata_suffices:
         problems.add("files", f"no file was given to upload to {inputs.target}.")
     if len(files) > 1 and name_field in metadata:
-        what = f"gives all {len(files)} files the same `{name_field}`"
-        problems.add("metadata", f"{what}; leave it out, and each keeps its own.")
+        problems.add(
+            "metadata",
+            f"gives all {len(files)} files the same `{name_field}`; leave it out, and each keeps "
+            "its own.",
+        )
     problems.raise_if_any()
     if not files:
         endpoint = _endpoint(method, values, metadata)
@@ -101,11 +104,20 @@ def prepare(inputs: CommonInputs, files: Artifacts, given: MethodInputs) -> Prep
         problems,
         wait_deadline=given.wait_deadline,
     )
-    flow = partial(_send_files, method.id, parameters, prepared.flow)
+    flow = partial(
+        _send_files,
+        method.id,
+        parameters,
+        prepared.flow,
+    )
     warnings = prepared.warnings
     if name_field != method.name_field:
         warnings = (_NAMELESS,)
-    return replace(prepared, flow=flow, warnings=warnings)
+    return replace(
+        prepared,
+        flow=flow,
+        warnings=warnings,
+    )
 
 
 def _send_files(
@@ -158,8 +170,12 @@ def _upload(
         name_field,
         file,
     )
-    endpoint = _endpoint(method, values, metadata)
-    return Upload(endpoint, file, media_type, metadata or None)
+    return Upload(
+        _endpoint(method, values, metadata),
+        file,
+        media_type,
+        metadata=metadata or None,
+    )
 
 
 def _replaces(method: Method) -> bool:
@@ -256,12 +272,14 @@ def _with_object_name(
     if prefix and not prefix.endswith("/"):
         return values, metadata
     path = file.name
-    is_outside = path.startswith("/") or ".." in path.split("/")
+    segments = path.split("/")
+    is_outside = path.startswith("/") or ".." in segments
     if is_outside:
-        _, _, path = path.rpartition("/")
+        path = segments[-1]
     other_metadata = dict(metadata)
     other_metadata.pop("name", None)
-    return {**values, "name": (prefix + path,)}, other_metadata
+    name = prefix + path
+    return {**values, "name": (name,)}, other_metadata
 
 
 def _object_name(values: Values, metadata: Mapping[str, Any]) -> str:
@@ -286,7 +304,9 @@ def _endpoint(method: Method, values: Values, metadata: Mapping[str, Any]) -> En
     scopes = template.scopes
     # A file or folder that the request names may have been made by others, which needs the wider
     # scope.
-    if "fileId" in values or "addParents" in values or metadata.get("parents"):
+    names_file = "fileId" in values
+    names_folder = "addParents" in values or bool(metadata.get("parents"))
+    if names_file or names_folder:
         scopes = (method.scope_existing,)
     lookup = ""
     if not _STATES.isdisjoint(values):
@@ -326,11 +346,13 @@ def _with_digest_field(path: str, values: Values) -> tuple[str, Values]:
         fields = "".join(values.get("fields", ()))
         if not fields:
             fields = usual_fields
-        names = re.split(r"[\s,]+", fields)
-        is_in_response = not fields or field in names or "*" in names
-        if not is_in_response:
-            values = {**values, "fields": (f"{fields},{field}",)}
-        return digest, values
+        if not fields:
+            return digest, values
+        chosen = re.split(r"[\s,]+", fields)
+        if field in chosen or "*" in chosen:
+            return digest, values
+        more_fields = f"{fields},{field}"
+        return digest, {**values, "fields": (more_fields,)}
     return "", values
 
 
@@ -338,16 +360,21 @@ def _with_state_fields(template: Endpoint, values: Values) -> Values:
     """Return the parameters. If these choose the fields of the response, the fields that say what
     became of the upload are added to them.
     """
+    rule = template.completion
+    if rule is None:
+        return values
     fields = "".join(values.get("fields", ()))
-    if not fields or not template.completion:
+    if not fields:
         return values
     chosen: set[str] = set()
     for field in re.split(r"[\s,]+", fields):
         # `items/id` and `items(id,name)` choose parts of the member `items`.
         member, *_ = re.split(r"[/(]", field)
         chosen.add(member)
-    missing = [name for name in template.completion.members if name not in chosen]
-    if not missing or "*" in chosen:
+    if "*" in chosen:
+        return values
+    missing = [member for member in rule.members if member not in chosen]
+    if not missing:
         return values
     more_fields = ",".join([fields, *missing])
     return {**values, "fields": (more_fields,)}
@@ -355,9 +382,12 @@ def _with_state_fields(template: Endpoint, values: Values) -> Values:
 
 def _lookup(path: str, values: Values, metadata: Mapping[str, Any]) -> str:
     """Return the path that shows an object of Cloud Storage, with its query."""
-    objects = catalogue.expand(path, {"bucket": values["bucket"][0]})
-    name = quote(_object_name(values, metadata), safe="")
-    lookup = f"{objects}/{name}"
+    bucket = values["bucket"][0]
+    objects = catalogue.expand(path, {"bucket": bucket})
+    name = _object_name(values, metadata)
+    escaped_name = quote(name, safe="")
+    lookup = f"{objects}/{escaped_name}"
     for project in values.get("userProject", ()):
-        lookup += f"?userProject={quote(project, safe='')}"
+        escaped_project = quote(project, safe="")
+        lookup += f"?userProject={escaped_project}"
     return lookup
