@@ -74,7 +74,8 @@ class FileUpload:
         arrived = self.stored
         if self._is_complete:
             arrived = self.size or 0
-        return max(arrived - (self.resumed_from or 0), 0)
+        stored_before = self.resumed_from or 0
+        return max(arrived - stored_before, 0)
 
     # --- what leaves ------------------------------------------------------------------------------
 
@@ -99,9 +100,11 @@ class FileUpload:
     def count_sent(self, size: int) -> None:
         """Count the next `size` bytes of the file, which are about to leave."""
         end = self.position + size
-        sent_before = min(self._furthest, end) - self.position
+        resent_end = min(self._furthest, end)
+        resent = resent_end - self.position
         self.bytes_sent += size
-        self.bytes_resent += max(sent_before, 0)
+        if resent > 0:
+            self.bytes_resent += resent
         self.position = end
         self._furthest = max(self._furthest, end)
         for listener in self._listeners:
@@ -115,9 +118,15 @@ class FileUpload:
         """End a request that has its response, or broke."""
         size = self.position - self._request_start
         ended = self._monotonic()
-        body_ended = ended if self._body_ended is None else self._body_ended
+        waited = 0.0
+        if self._body_ended is not None:
+            waited = ended - self._body_ended
         for listener in self._listeners:
-            listener.request_ended(self._request_began, size, ended - body_ended)
+            listener.request_ended(
+                self._request_began,
+                size,
+                waited,
+            )
 
     def wait(self, why: str, seconds: float) -> None:
         """Say that a wait of so many seconds before another attempt begins; it may be 0."""
@@ -199,11 +208,15 @@ class FileUpload:
     def result(self, retries: int, timeline: tuple[TimelineEvent, ...]) -> FileResult:
         """Return the result of the upload; `retries` is how many waits its attempts took."""
         artifact = self.job.artifact
+        endpoint = self.job.endpoint
+        error = ""
+        if self.failure is not None:
+            error = str(self.failure)
         return FileResult(
             path=self.name,
             bytes=self.size or 0,
             sha256=self.sha256,
-            id=self.job.endpoint.identify(self.resource),
+            id=endpoint.identify(self.resource),
             resource=self.resource,
             attempts=self.attempts,
             bytes_uploaded=self.bytes_uploaded,
@@ -211,7 +224,7 @@ class FileUpload:
             retries=retries,
             seconds=self.seconds,
             resumed_from=self.resumed_from,
-            error="" if self.failure is None else str(self.failure),
+            error=error,
             certificate_sha256=artifact.certificate_sha256,
             version=artifact.version,
             timeline=timeline,
