@@ -49,7 +49,10 @@ class SessionInJournal(UploadListener):
 
     def is_of_same_content(self, record: SessionRecord) -> bool:
         """Return whether the file still has the content that an earlier run began to upload."""
-        if self._file is None or record.sample != self._file.sample():
+        if self._file is None:
+            return False
+        sample = self._file.sample()
+        if record.sample != sample:
             return False
         # The earlier run left no digest of what it sent.
         if record.length == 0:
@@ -84,13 +87,18 @@ class SessionInJournal(UploadListener):
         cover everything that was sent.
         """
         if self.inherited and self._upload.attempts == 0:
-            record = replace(self.inherited, length=0, prefix="")
+            record = replace(
+                self.inherited,
+                length=0,
+                prefix="",
+            )
             self._save(record)
 
     def last_block_due(self) -> None:
         """Note, before the last block leaves, that all of the file may have been sent."""
-        if self._record and not self._record.last_block_due:
-            record = replace(self._record, last_block_due=True)
+        record = self._record
+        if record and not record.last_block_due:
+            record = replace(record, last_block_due=True)
             self._save(record)
 
     def interrupted(self) -> None:
@@ -98,12 +106,18 @@ class SessionInJournal(UploadListener):
 
         That works in a fresh checkout, too, where the file is another one with the same bytes.
         """
-        if self._file is None or self._record is None:
+        record = self._record
+        if self._file is None or record is None:
             return
-        if self._upload.attempts > 0:
-            length, prefix = self._file.prefix()
-            record = replace(self._record, length=length, prefix=prefix)
-            self._save(record)
+        if self._upload.attempts == 0:
+            return
+        length, prefix = self._file.prefix()
+        record = replace(
+            record,
+            length=length,
+            prefix=prefix,
+        )
+        self._save(record)
 
     def session_lost(self, why: str) -> None:  # noqa: ARG002  # whatever the reason
         """Forget the session."""
@@ -117,10 +131,10 @@ class SessionInJournal(UploadListener):
         """Forget the session if the upload can be repeated without harm, or if a list of the
         service shows whether it arrived. Otherwise the session stays until the end of the run.
         """
-        job = self._job
-        can_be_repeated = job.endpoint.idempotent and not job.endpoint.lookup
-        if job.search or can_be_repeated:
-            self._journal.drop(job)
+        endpoint = self._job.endpoint
+        can_be_repeated = endpoint.idempotent and not endpoint.lookup
+        if self._job.search or can_be_repeated:
+            self._journal.drop(self._job)
 
     def failed(self, error: UploaderError) -> None:
         """Forget a session that stored damaged bytes: a later run would find the same damage."""
@@ -154,10 +168,13 @@ class ResultInJournal(UploadListener):
         """Keep the result if a repeat would add a second one, or if the service may work on the
         file for longer than this run waits.
         """
-        job = self._job
-        upload = self._upload
-        if job.endpoint.adds or job.endpoint.completion:
-            self._journal.save_finished(job, upload.sha256, upload.resource)
+        endpoint = self._job.endpoint
+        if endpoint.adds or endpoint.completion:
+            self._journal.save_finished(
+                self._job,
+                self._upload.sha256,
+                self._upload.resource,
+            )
 
     def failed(self, error: UploaderError) -> None:
         """Forget the kept result of a file that arrived damaged."""
