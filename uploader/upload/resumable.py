@@ -133,8 +133,11 @@ class ResumableUpload:
         self._is_finishing = False
         move = self._next_move()
         before = self._session
-        event = self._check_event(self._carry_out(move))
-        sent = self._upload.position if isinstance(move, Send) else 0
+        event = self._carry_out(move)
+        event = self._check_event(event)
+        sent = 0
+        if isinstance(move, Send):
+            sent = self._upload.position
         self._session = self._session.after(event, sent)
         match event:
             case Started():
@@ -155,14 +158,17 @@ class ResumableUpload:
         then on.
         """
         move = self._session.next_move()
-        if not isinstance(move, Send) or self._session.size is not None:
+        if not isinstance(move, Send):
+            return move
+        if self._session.size is not None:
             return move
         # A stream is read ahead, so that its last request is known to be the last.
         span, has_ended = self._sender.source.available(move.span)
         if not has_ended:
             return move
-        self._upload.find_end(span.stop)
-        self._session = replace(self._session, size=span.stop)
+        size = span.stop
+        self._upload.find_end(size)
+        self._session = replace(self._session, size=size)
         return self._session.next_move()
 
     def _carry_out(self, move: Move) -> Event:
@@ -186,10 +192,12 @@ class ResumableUpload:
             require_trusted(uri, self._media.url)
             return replace(event, uri=uri)
         inherited = self._record.inherited
-        was_asked = self._session.state in (State.OFFSET_UNKNOWN, State.UNCONFIRMED)
-        if inherited and was_asked and self._upload.attempts == 0:
-            return self._judge_earlier_session(inherited, event)
-        return event
+        if inherited is None or self._upload.attempts > 0:
+            return event
+        state = self._session.state
+        if state not in (State.OFFSET_UNKNOWN, State.UNCONFIRMED):
+            return event
+        return self._judge_earlier_session(inherited, event)
 
     def _wait(self, event: OffsetUnknown) -> None:
         """Wait before the next request for the offset, or before another start, as long as retries
@@ -220,11 +228,13 @@ class ResumableUpload:
         called the upload complete but never showed its result, an upload that must not happen twice
         is in doubt.
         """
-        if 400 <= response.status < 500 and event.may_have_acted:
+        session = self._session
+        is_refusal = 400 <= response.status < 500
+        if is_refusal and event.may_have_acted:
             return refusal(response, self._upload.name)
-        if response.status >= 300 or not self._session.at_most_once:
+        if response.status >= 300 or not session.at_most_once:
             return None
-        if self._session.state is not State.UNCONFIRMED:
+        if session.state is not State.UNCONFIRMED:
             return None
         cause = "The service received everything, but never reported the result."
         return self._doubt(cause, kept=False)
@@ -247,7 +257,8 @@ class ResumableUpload:
             )
         if was_asked:
             is_inherited = self._record.inherited is not None
-            upload.resume(of_earlier_run=is_inherited and upload.attempts == 0)
+            has_sent_nothing = upload.attempts == 0
+            upload.resume(of_earlier_run=is_inherited and has_sent_nothing)
         if was_asked or offset < sent:
             held = share(offset, upload.size)
             self._sender.info(f"The server holds {held}; continuing from there.")
@@ -257,19 +268,22 @@ class ResumableUpload:
         if gained >= granule or holds_all_of_it:
             self._retrier.progressed()
         elif isinstance(move, Send):
-            little = "almost nothing" if gained > 0 else "nothing"
-            why = f"the server stored {little} of what was sent"
+            why = "the server stored nothing of what was sent"
+            if gained > 0:
+                why = "the server stored almost nothing of what was sent"
             self._retrier.wait(why, at_once=True)
 
     def _start_over(self, before: Session, event: SessionLost) -> None:
         """Begin again at byte 0 with the next session, since this one is gone."""
         self._upload.start_over(event.why)
-        # What became of the bytes in an earlier run's session, or of a file that was sent to its
-        # end, is not known.
-        what = "starting over at 0"
-        if self._upload.attempts > 0 and before.state is not State.UNCONFIRMED:
-            what = f"nothing is stored, {what}"
-        self._sender.info(f"{capitalise(event.why)}; {what}.")
+        what = "nothing is stored, starting over at 0"
+        is_of_earlier_run = self._upload.attempts == 0
+        was_sent_to_end = before.state is State.UNCONFIRMED
+        if is_of_earlier_run or was_sent_to_end:
+            # It is not known what became of the bytes.
+            what = "starting over at 0"
+        why = capitalise(event.why)
+        self._sender.info(f"{why}; {what}.")
 
     # --- the session of an earlier run ------------------------------------------------------------
 
@@ -336,12 +350,15 @@ class ResumableUpload:
             stored = event.offset
         elif isinstance(event, Completed):
             stored = self._session.size or 0
-        if stored > record.length and not record.same_file:
+        can_be_compared = record.same_file or stored <= record.length
+        if not can_be_compared:
             return "the server has bytes that can't be compared with this file"
+        if not isinstance(event, Completed):
+            return ""
         # A file that the service lists is not sent at all, so this one may have been removed since
         # it was complete.
         is_listed = self._upload.job.search is not None
-        if isinstance(event, Completed) and (is_listed or not record.own_run):
+        if is_listed or not record.own_run:
             return "another run began it"
         return ""
 
@@ -359,7 +376,8 @@ class ResumableUpload:
         self.abandon()
         if session.state is State.REFUSED:
             assert session.response is not None, "a refused session has the response"
-            refused = refusal(self._without_uri(session.response), self._upload.name)
+            response = self._without_uri(session.response)
+            refused = refusal(response, self._upload.name)
             if session.doubted and isinstance(refused, ApiError):
                 return look_up_stored(self._sender, refused)
             raise refused
@@ -395,13 +413,14 @@ class ResumableUpload:
         if isinstance(error, Stopped):
             # The failure of the other task decides what becomes of the upload.
             return error
+        is_kept = self._record.is_kept
         is_found = self._record.is_found_by_next_run
         is_added_twice = self._session.at_most_once and self._endpoint.adds
         if is_added_twice and not is_found and self._may_be_complete(error):
             if isinstance(error, Interrupted):
                 return self._sender.warn_of_doubt(error)
-            return self._doubt(error.what, kept=self._record.is_kept)
-        if not self._record.is_kept or not self._session.uri:
+            return self._doubt(error.what, kept=is_kept)
+        if not is_kept or not self._session.uri:
             return error
         if not is_found:
             return error.with_advice(also=_KEPT_HERE)
@@ -412,8 +431,11 @@ class ResumableUpload:
         upload = self._upload
         if not upload.stored:
             return f"The next run continues the upload of {upload.name}."
-        received = f"{share(upload.stored, upload.size)} of {upload.name}"
-        return f"The server has received {received}: the next run goes on from there."
+        received = share(upload.stored, upload.size)
+        return (
+            f"The server has received {received} of {upload.name}: the next run goes on from "
+            "there."
+        )
 
     def _may_be_complete(self, error: UploaderError) -> bool:
         """Return whether the server may have finished the upload without this run's knowledge."""
@@ -433,10 +455,13 @@ class ResumableUpload:
         if inherited and self._upload.attempts == 0:
             how = f"{inherited.origin} may have sent all of it, and now {why}"
             return in_doubt(name, how, kept=kept)
+        hint = _LOOK
+        if kept:
+            hint = _LOOK_ELSEWHERE
         return OutcomeUnknown(
             f"It is not known whether {name} arrived: all of it was sent, and then {why}.",
             cause=cause,
-            hint=_LOOK_ELSEWHERE if kept else _LOOK,
+            hint=hint,
             session_kept=kept,
         )
 
@@ -461,10 +486,13 @@ class ResumableUpload:
         """Return the response without the session's URI, which some servers repeat in their errors
         and resources.
         """
-        if not self._session.uri or not response.body:
+        uri = self._session.uri
+        if not uri or not response.body:
             return response
         body = without_session(
-            response.body, self._session.uri, self._media.with_query()
+            response.body,
+            uri,
+            self._media.with_query(),
         )
         return replace(response, body=body)
 
