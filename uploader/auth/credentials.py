@@ -77,6 +77,7 @@ PATH = re.compile(
     r"|(?:/[\w.-]{1,100}){1,10}\.tmp/\w{1,255}"
 )
 RSA = bytes.fromhex("06092a864886f70d010101")  # rsaEncryption, RFC 8017 appendix A.1
+_URL_SAFE = str.maketrans("-_", "+/")
 
 
 @dataclass(frozen=True)
@@ -96,9 +97,11 @@ class Setting:
     @classmethod
     def of(cls, inputs: LoginInputs) -> Setting:
         """Return the setting of this run."""
-        rules = Rules(inputs.api_endpoint, inputs.platform.server_url)
-        access = Access(Workspace.of_login(inputs), "credentials")
-        return cls(rules, access, inputs.platform)
+        platform = inputs.platform
+        rules = Rules(inputs.api_endpoint, platform.server_url)
+        workspace = Workspace.of_login(inputs)
+        access = Access(workspace, "credentials")
+        return cls(rules, access, platform)
 
 
 @dataclass(frozen=True)
@@ -210,7 +213,8 @@ def _machine(setting: Setting) -> ParsedCredentials:
     path = gcloud_login(setting.platform)
     # The user of a container may have no home.
     with suppress(RuntimeError, OSError):
-        if (setting.platform.workspace / Path(path).expanduser()).is_file():
+        file = setting.platform.workspace / Path(path).expanduser()
+        if file.is_file():
             return _parse_configuration(name, path, setting)
     problems = tuple(_wrong_metadata(setting))
     if problems:
@@ -225,13 +229,15 @@ def _wrong_metadata(setting: Setting) -> Iterator[Problem]:
     variables = setting.platform.google_auth
     accepted = "`metadata.google.internal` or `169.254.169.254`, or no such variable."
     for name in ("GCE_METADATA_HOST", "GCE_METADATA_ROOT", "GCE_METADATA_IP"):
-        url = f"http://{variables.get(name) or '169.254.169.254'}/"
+        host = variables.get(name) or "169.254.169.254"
+        url = f"http://{host}/"
         has_path = urlsplit(url).path != "/"
         is_trusted = is_google_metadata(url) or setting.rules.local(url)
         if has_path or not is_trusted:
             what = "names another host than Google's metadata server."
             yield Problem(name, what, accepted)
-    if variables.get("GCE_METADATA_MTLS_MODE", "none").lower() != "none":
+    tls_mode = variables.get("GCE_METADATA_MTLS_MODE", "none")
+    if tls_mode.lower() != "none":
         yield Problem(
             "GCE_METADATA_MTLS_MODE",
             "is not supported.",
@@ -251,7 +257,8 @@ def _keyless(inputs: LoginInputs) -> ParsedCredentials:
         "token_url": "https://sts.googleapis.com/v1/token",
     }
     if account:
-        name = f"projects/-/serviceAccounts/{quote(account, safe='@')}"
+        escaped_account = quote(account, safe="@")
+        name = f"projects/-/serviceAccounts/{escaped_account}"
         info[IMPERSONATION] = (
             f"https://iamcredentials.googleapis.com/v1/{name}:generateAccessToken"
         )
@@ -281,7 +288,8 @@ def _parse_configuration(
     configuration, problem = _load(text)
     if configuration is None:
         raise InputError(Problem(origin, problem, ACCEPTED))
-    checked = _check(configuration, replace(setting, commands=may_name_commands))
+    setting = replace(setting, commands=may_name_commands)
+    checked = _check(configuration, setting)
     problems = [Problem(origin, what, ACCEPTED) for what in checked.problems]
     if problems:
         raise InputError(*problems)
@@ -337,7 +345,8 @@ def _unwrap(value: str) -> str | None:
     if value.startswith(("{", "[", '"')):
         return value
     compact = "".join(value.split())
-    unpadded = compact.translate(str.maketrans("-_", "+/")).rstrip("=")
+    standard = compact.translate(_URL_SAFE)
+    unpadded = standard.rstrip("=")
     padding = "=" * (-len(unpadded) % 4)
     try:
         data = base64.b64decode(unpadded + padding, validate=True)
@@ -378,8 +387,12 @@ def _read(value: str, workspace: Path) -> _FileText:
 def _is_below(path: Path, workspace: Path) -> bool:
     """Return whether the file, or the link that the path names, is in the workspace."""
     root = below(os.path.realpath(workspace))
-    link = below(os.path.realpath(path.parent)) + path.name
-    return link.startswith(root) or os.path.realpath(path).startswith(root)
+    folder = below(os.path.realpath(path.parent))
+    link = folder + path.name
+    if link.startswith(root):
+        return True
+    file = os.path.realpath(path)
+    return file.startswith(root)
 
 
 def _why_not_read(value: str, workspace: Path, error: Exception) -> str:
@@ -388,9 +401,11 @@ def _why_not_read(value: str, workspace: Path, error: Exception) -> str:
         return "neither JSON, nor base64 of JSON, nor a file that exists."
     if not isinstance(error, (FileNotFoundError, NotADirectoryError)):
         return f"`{value}` can't be read: {reason(error)}."
-    where = f" in {printable(str(workspace))}"
-    if value.startswith(("/", "~")):
-        where = ""
+    where = ""
+    is_absolute = value.startswith(("/", "~"))
+    if not is_absolute:
+        folder = printable(str(workspace))
+        where = f" in {folder}"
     hint = printable(path_hint(value, workspace))
     return f"there is no file `{value}`{where}.{hint}"
 
@@ -400,14 +415,16 @@ def _check(info: dict[str, Any], setting: Setting, *, nested: bool = False) -> _
     itself.
     """
     kind = str(info.get("type"))
-    if kind not in REQUIRED or (nested and kind == IMPERSONATED):
+    is_second_impersonation = nested and kind == IMPERSONATED
+    if kind not in REQUIRED or is_second_impersonation:
         return _Checked(info, [_wrong_type(info)])
     problems: list[str] = []
     absent = [name for name in REQUIRED[kind] if not _is_text(info.get(name))]
     if absent:
         problems.append(_absent(absent, kind))
     problems += _wrong_urls(info, setting.rules)
-    if info.get("universe_domain") not in (None, "googleapis.com"):
+    universe = info.get("universe_domain")
+    if universe not in (None, "googleapis.com"):
         problems.append(
             "the field `universe_domain` names an unsupported universe; only "
             "googleapis.com is supported."
@@ -425,7 +442,9 @@ def _check(info: dict[str, Any], setting: Setting, *, nested: bool = False) -> _
 
 def _absent(names: Sequence[str], kind: str) -> str:
     """Return what is wrong with a configuration without these fields."""
-    noun = "fields" if len(names) > 1 else "field"
+    noun = "field"
+    if len(names) > 1:
+        noun = "fields"
     listed = ", ".join(f"`{name}`" for name in names)
     return (
         f"the {noun} {listed} of this `{kind}` configuration must be present, as text."
@@ -449,7 +468,8 @@ def _check_key(info: dict[str, Any]) -> _Checked:
         info = {**info, "private_key": key}
         if problem:
             problems.append(problem)
-    if _is_text(info.get("client_email")) and "@" not in info["client_email"]:
+    account = info.get("client_email", "")
+    if _is_text(account) and "@" not in account:
         problems.append("`client_email` is not an e-mail address.")
     return _Checked(info, problems)
 
@@ -458,7 +478,8 @@ def _check_external(info: dict[str, Any], setting: Setting) -> _Checked:
     """Check the `credential_source` of a federated login, and name the certificate in it."""
     source = info.get("credential_source")
     if not isinstance(source, dict) or not source:
-        return _Checked(info, [_NO_SOURCE.format(name="credential_source")])
+        problem = _NO_SOURCE.format(name="credential_source")
+        return _Checked(info, [problem])
     problems = wrong_source(
         info,
         setting.rules,
@@ -466,10 +487,8 @@ def _check_external(info: dict[str, Any], setting: Setting) -> _Checked:
         setting.platform,
         commands=setting.commands,
     )
-    named = {
-        **info,
-        "credential_source": with_named_certificate(source, setting.platform),
-    }
+    source = with_named_certificate(source, setting.platform)
+    named = {**info, "credential_source": source}
     return _Checked(named, list(problems))
 
 
@@ -477,7 +496,8 @@ def _check_impersonated(info: dict[str, Any], setting: Setting) -> _Checked:
     """Check the source of an impersonation, which is another configuration."""
     source = info.get("source_credentials")
     if not isinstance(source, dict) or not source:
-        return _Checked(info, [_NO_SOURCE.format(name="source_credentials")])
+        problem = _NO_SOURCE.format(name="source_credentials")
+        return _Checked(info, [problem])
     checked = _check(source, setting, nested=True)
     repaired = {**info, "source_credentials": checked.info}
     problems = [f"in `source_credentials`: {problem}" for problem in checked.problems]
@@ -489,9 +509,12 @@ def _wrong_urls(info: Mapping[str, Any], rules: Rules) -> Iterator[str]:
     Google's own, others at least https.
     """
     for name, url in info.items():
-        if url is None or not name.endswith(("_url", "_uri")):
+        is_url = name.endswith(("_url", "_uri"))
+        if url is None or not is_url:
             continue
-        text = url if isinstance(url, str) else ""
+        text = ""
+        if isinstance(url, str):
+            text = url
         problem = _wrong_url(name, text, rules)
         if problem:
             yield problem
@@ -541,29 +564,35 @@ def _repair_key(text: str) -> tuple[str, str]:
             text,
             "`private_key` is not one whole PEM key, from its BEGIN line to its END line.",
         )
-    label = pem[1]
-    body = "".join(pem[2].split())
+    label, content = pem.groups()
+    body = "".join(content.split())
     if "ENCRYPTED" in label or "ENCRYPTED" in body:
         return text, "`private_key` is protected by a passphrase."
     with suppress(ValueError):
         der = base64.b64decode(body, validate=True)
-        if label != "RSA PRIVATE KEY" and RSA not in der[:40]:
+        is_rsa = label == "RSA PRIVATE KEY" or RSA in der[:40]
+        if not is_rsa:
             return text, "`private_key` is not an RSA key."
         if _is_whole(der):
             lines = textwrap.fill(body, 64)
-            return f"-----BEGIN {label}-----\n{lines}\n-----END {label}-----\n", ""
+            repaired = f"-----BEGIN {label}-----\n{lines}\n-----END {label}-----\n"
+            return repaired, ""
     return text, "`private_key` is cut off or damaged."
 
 
 def _is_whole(der: bytes) -> bool:
     """Return whether a DER sequence is as long as it says (X.690, section 8.1.3)."""
-    if len(der) < 128 or der[0] != 0x30:
+    if len(der) < 128:
         return False
-    octets = der[1] & 0x7F
+    tag, first_octet = der[:2]
+    if tag != 0x30:
+        return False
+    octets = first_octet & 0x7F
     if not 1 <= octets <= 4:
         return False
-    length = int.from_bytes(der[2 : 2 + octets], "big")
-    return len(der) == 2 + octets + length
+    start = 2 + octets
+    length = int.from_bytes(der[2:start], "big")
+    return len(der) == start + length
 
 
 def _is_text(value: object) -> bool:
@@ -587,7 +616,8 @@ def _header_secrets(headers: Mapping[str, Any]) -> Iterator[str]:
     """Yield the last word of each header, which may be a token behind `Bearer`."""
     for header in headers.values():
         if _is_text(header):
-            yield header.split()[-1]
+            words = header.split()
+            yield words[-1]
 
 
 def _whole(text: str, value: str) -> Iterator[str]:
@@ -612,7 +642,8 @@ def _lasting(info: Mapping[str, Any]) -> bytes | None:
     """
     key = info.get("private_key")
     if key:
-        return base64.b64decode(re.sub(r"-----[^-]+-----|\s", "", key))
+        body = re.sub(r"-----[^-]+-----|\s", "", key)
+        return base64.b64decode(body)
     token = info.get("refresh_token")
     if token:
         return str(token).encode()
