@@ -128,11 +128,24 @@ class SealedStore:
         """Return a descriptor of a file in the folder. A new file can be read and written by its
         owner alone. Follows no link.
         """
-        return os.open(name, flags | _OWN_FILE, 0o600, dir_fd=self._descriptor)
+        return os.open(
+            name,
+            flags | _OWN_FILE,
+            mode=0o600,
+            dir_fd=self._descriptor,
+        )
+
+    def _status(self, name: str) -> os.stat_result:
+        """Return the status of a file in the folder, or of a link there. Raises OSError."""
+        return os.stat(
+            name,
+            dir_fd=self._descriptor,
+            follow_symlinks=False,
+        )
 
     def _is_there(self, name: str) -> bool:
         try:
-            os.stat(name, dir_fd=self._descriptor, follow_symlinks=False)
+            self._status(name)
         except FileNotFoundError:
             return False
         return True
@@ -186,7 +199,8 @@ class SealedStore:
                     "unfinished uploads. Set `state-dir` to a separate folder if runs overlap."
                 )
                 return None
-            if os.fstat(lock).st_nlink:
+            status = os.fstat(lock)
+            if status.st_nlink:
                 return lock
             # Its last holder has removed it since it was opened here.
             os.close(lock)
@@ -205,7 +219,11 @@ class SealedStore:
                 self._unlink(name)
                 if is_sealed:
                     expired += 1
-            elif is_sealed and self._load(name.removesuffix(_SEALED)) is None:
+                continue
+            if not is_sealed:
+                continue
+            value = self._load(name.removesuffix(_SEALED))
+            if value is None:
                 was_unknown = self._set_aside(name)
                 if was_unknown:
                     unreadable += 1
@@ -222,10 +240,11 @@ class SealedStore:
 
     def _is_over(self, name: str) -> bool:
         """Return whether no run can still need a file: it is too old, or was never finished."""
-        status = os.stat(name, dir_fd=self._descriptor, follow_symlinks=False)
-        return (
-            name.endswith(_UNFINISHED) or self.clock.wall() - status.st_mtime > _MAX_AGE
-        )
+        status = self._status(name)
+        if name.endswith(_UNFINISHED):
+            return True
+        age = self.clock.wall() - status.st_mtime
+        return age > _MAX_AGE
 
     def values(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield every value that this key opens, with its name."""
@@ -241,7 +260,9 @@ class SealedStore:
 
     def read(self, name: str) -> dict[str, Any] | None:
         """Return the value; None when there is none, or none that can be opened."""
-        if self._lock is None or not self._is_there(name + _SEALED):
+        if self._lock is None:
+            return None
+        if not self._is_there(name + _SEALED):
             return None
         value = self._load(name)
         if value is None:
@@ -256,11 +277,14 @@ class SealedStore:
         with self._tolerant(), suppress(FileNotFoundError):
             descriptor = self._open(name + _SEALED, os.O_RDONLY)
             with open(descriptor, "rb") as file:
-                if stat.S_ISREG(os.fstat(descriptor).st_mode):
+                status = os.fstat(descriptor)
+                if stat.S_ISREG(status.st_mode):
                     sealed = file.read(_MAX_BYTES)
         nonce = sealed[:_NONCE]
+        encrypted = sealed[_NONCE:]
+        cipher = AESGCM(self._seal_key)
         try:
-            text = AESGCM(self._seal_key).decrypt(nonce, sealed[_NONCE:], name.encode())
+            text = cipher.decrypt(nonce, encrypted, name.encode())
             value: dict[str, Any] = json.loads(text)
         except (InvalidTag, ValueError):
             return None
@@ -275,7 +299,9 @@ class SealedStore:
             return False
         text = json.dumps(value).encode()
         nonce = secrets.token_bytes(_NONCE)
-        sealed = nonce + AESGCM(self._seal_key).encrypt(nonce, text, name.encode())
+        cipher = AESGCM(self._seal_key)
+        encrypted = cipher.encrypt(nonce, text, name.encode())
+        sealed = nonce + encrypted
         if len(sealed) > _MAX_BYTES:
             self.remove(name)
             return False
@@ -285,7 +311,8 @@ class SealedStore:
                 self._make_mark()
             # If the disk is full, the next run removes what is left of this file.
             temporary = f"{name}.{secrets.token_hex(4)}{_UNFINISHED}"
-            with open(self._open(temporary, _NEW), "wb") as file:
+            descriptor = self._open(temporary, _NEW)
+            with open(descriptor, "wb") as file:
                 file.write(sealed)
                 file.flush()
                 os.fsync(file.fileno())
@@ -303,8 +330,10 @@ class SealedStore:
 
     def _make_mark(self) -> None:
         """Mark the folder as ours, unless another thread that keeps a value has just done so."""
-        with suppress(FileExistsError), open(self._open(_MARK, _NEW), "wb") as mark:
-            mark.write(_MARK_TEXT)
+        with suppress(FileExistsError):
+            descriptor = self._open(_MARK, _NEW)
+            with open(descriptor, "wb") as mark:
+                mark.write(_MARK_TEXT)
 
     def remove(self, name: str) -> None:
         """Remove a value."""
@@ -326,8 +355,10 @@ class SealedStore:
             return True
         try:
             status = os.fstat(descriptor)
-            if stat.S_ISREG(status.st_mode) and status.st_nlink == 1:
-                os.fchmod(descriptor, stat.S_IMODE(status.st_mode) & ~stat.S_IWUSR)
+            is_single_file = stat.S_ISREG(status.st_mode) and status.st_nlink == 1
+            if is_single_file:
+                permissions = stat.S_IMODE(status.st_mode)
+                os.fchmod(descriptor, permissions & ~stat.S_IWUSR)
         except OSError:
             return True
         finally:
@@ -359,9 +390,15 @@ def _open_state_folder(
     Links outside the workspace are followed: they are the machine's own, such as /tmp on macOS.
     """
     if workspace:
-        inside = workspace.inside(workspace.lexical(str(folder.absolute())))
+        path = workspace.lexical(str(folder.absolute()))
+        inside = workspace.inside(path)
         if inside is not None:
-            return open_folder(workspace.real, inside, make=True, mode=0o700)
+            return open_folder(
+                workspace.real,
+                inside,
+                make=True,
+                mode=0o700,
+            )
     folder.mkdir(
         mode=0o700,
         parents=True,
@@ -378,9 +415,11 @@ def _objection(status: os.stat_result, owners: tuple[int, ...]) -> str:
     """Return why nothing is kept in a folder with this status, as the end of a sentence; empty if
     it can be.
     """
-    if status.st_uid not in {os.geteuid(), *owners}:
+    allowed_owners = {os.geteuid(), *owners}
+    if status.st_uid not in allowed_owners:
         return "belongs to another user"
-    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+    writable_by_others = stat.S_IWGRP | stat.S_IWOTH
+    if status.st_mode & writable_by_others:
         return "can be changed by other users"
     return ""
 
@@ -390,4 +429,9 @@ def _derive(key: bytes, purpose: str) -> bytes:
     is not recognised.
     """
     context = f"uploader state, version 3: {purpose}"
-    return bytes(HKDFExpand(SHA256(), 32, context.encode()).derive(key))
+    derivation = HKDFExpand(
+        SHA256(),
+        length=32,
+        info=context.encode(),
+    )
+    return bytes(derivation.derive(key))
