@@ -110,7 +110,8 @@ class Journal:
         file = kept.pop("file")
         same_file = file == _file_key(job)
         # After a fresh checkout the same content is in another file, of the same size.
-        may_be_same = artifact.data is None and file[0] == artifact.size
+        has_same_size = file[0] == artifact.size
+        may_be_same = artifact.data is None and has_same_size
         if not same_file and not may_be_same:
             self._store.reporter.info(
                 f"{artifact.name}: the file is not the one that an earlier run began to upload; "
@@ -127,8 +128,10 @@ class Journal:
             )
         if "last_block_due" not in kept:
             # An earlier version did not write it down.
-            all_sent = kept["length"] >= (artifact.size or 0)
-            kept["last_block_due"] = all_sent or not kept["prefix"]
+            size = artifact.size or 0
+            all_sent = kept["length"] >= size
+            was_killed = not kept["prefix"]
+            kept["last_block_due"] = all_sent or was_killed
         del kept["path"]
         return SessionRecord(
             **kept,
@@ -182,14 +185,16 @@ class Journal:
             "resource": resource,
             "origin": astuple(self._this_run()),
         }
-        if len(json.dumps(kept)) > MAX_RESOURCE:
+        text = json.dumps(kept)
+        if len(text) > MAX_RESOURCE:
             return
         kept["path"] = job.endpoint.upload_path
         self._store.write(self._name(job), kept)
 
     def has(self, job: Upload) -> bool:
         """Return whether anything is kept of this upload, begun or finished."""
-        return self._store.read(self._name(job)) is not None
+        kept = self._store.read(self._name(job))
+        return kept is not None
 
     def keeps(self, job: Upload) -> bool:
         """Return whether the next run surely finds out that this upload was begun or finished."""
@@ -208,7 +213,8 @@ class Journal:
 
     def recall(self, name: str) -> str | None:
         """Return what was remembered under a name, None if nothing was."""
-        kept = self._store.read(self._store.name(f"note:{name}"))
+        key = self._store.name(f"note:{name}")
+        kept = self._store.read(key)
         if kept is None:
             return None
         value: str = kept["value"]
@@ -223,13 +229,19 @@ class Journal:
             self._store.write(key, {"value": value})
 
     def _this_run(self) -> SessionOrigin:
-        return SessionOrigin(self._run.id, self._run.attempt, self._store.clock.wall())
+        return SessionOrigin(
+            run=self._run.id,
+            attempt=self._run.attempt,
+            time=self._store.clock.wall(),
+        )
 
     def _is_of_this_run(self, origin: SessionOrigin) -> bool:
         """Return whether this run, or an earlier attempt of it, began the upload."""
         run = self._run
         # Without an id it can't be known whether two runs are the same.
-        if not run.id or origin.run != run.id:
+        if not run.id:
+            return False
+        if origin.run != run.id:
             return False
         if origin.attempt > run.attempt:
             return False
@@ -237,7 +249,8 @@ class Journal:
 
     def _age(self, origin: SessionOrigin) -> float:
         """Return how many seconds ago the upload was begun."""
-        return self._store.clock.wall() - origin.time
+        now = self._store.clock.wall()
+        return now - origin.time
 
     def _name(self, job: Upload) -> str:
         """Return the name under which an upload is kept."""
@@ -277,7 +290,12 @@ def _file_key(job: Upload) -> list[Any]:
         digest = hashlib.sha256(artifact.data)
         return [artifact.size, digest.hexdigest()]
     _, inode, modified, changed = artifact.identity
-    key: list[Any] = [artifact.size, modified, inode, changed]
+    key: list[Any] = [
+        artifact.size,
+        modified,
+        inode,
+        changed,
+    ]
     if artifact.digests:
         digest = hashlib.sha256(artifact.digests)
         key.append(digest.hexdigest())
