@@ -155,7 +155,11 @@ class Sources:
 
     def file_variables(self) -> dict[str, str]:
         """Return the variables of the env file that have a text."""
-        return {name: line.text for name, line in self.lines.items() if line.text}
+        variables = {}
+        for name, line in self.lines.items():
+            if line.text:
+                variables[name] = line.text
+        return variables
 
     def texts_by_place(self) -> dict[str, str]:
         """Return every text by the name that its place has in messages."""
@@ -176,10 +180,14 @@ class Sources:
 
     def names(self) -> list[Name]:
         """Return the names of all variables."""
-        names = [Name(name, "", not text) for name, text in self.environment.items()]
+        names = []
+        for name, text in self.environment.items():
+            is_empty = text == ""
+            names.append(Name(name, "", is_empty))
         for name, line in self.lines.items():
             where = f"{self.file_name} line {line.number}"
-            names.append(Name(name, where, not line.text))
+            is_empty = line.text == ""
+            names.append(Name(name, where, is_empty))
         return names
 
 
@@ -198,14 +206,17 @@ def read(
         return Inputs(show=arguments.show), ()
     sources = _collect(environ, arguments, problems)
     own = sources.own_variables()
-    platform = detect(environ, {**sources.file_variables(), **own})
+    variables = {**sources.file_variables(), **own}
+    platform = detect(environ, variables)
 
     given, emptied = _find_places(sources, problems)
     values = _parse_values(given, platform, problems)
     target = values.get("target", "")
     _refuse_emptied(emptied, given, target, platform.kind, problems)
-    _check_names(sources.names(), not given["target"], platform, problems)
-    if not own and not argv and platform.kind == "console" and not problems:
+    has_no_target = not given["target"]
+    _check_names(sources.names(), has_no_target, platform, problems)
+    is_bare_call = not own and not argv
+    if is_bare_call and platform.kind == "console" and not problems:
         return Inputs(show="usage"), ()
 
     if not target and "target" not in problems.names:
@@ -225,13 +236,16 @@ def read(
     names: Mapping[str, str] = {}
     if platform.kind != "github":
         names = _names(given, emptied, argv)
+    credential_files: tuple[Path, ...] = ()
+    if sources.env_file:
+        credential_files = (Path(sources.env_file),)
     inputs = Inputs(
         values=values,
         platform=platform,
         lasting_state=lasting_state,
         names=names,
         texts=(*sources.texts_of_user(), key_file),
-        credential_files=(Path(sources.env_file),) if sources.env_file else (),
+        credential_files=credential_files,
         warnings=tuple(problems.warnings),
     )
     return inputs, tuple(problems)
@@ -266,17 +280,21 @@ def read_env_file(path: str, problems: Problems) -> Mapping[str, Line]:
             lines[binding.key] = Line(number, text.strip())
     if wrong_lines:
         listed = ", ".join(wrong_lines[:MAX_LISTED])
-        what = f"{quote(path)} has lines that are not NAME=value: {listed}."
-        problems.add("--env-file", what, ENV_FILE_FORM)
+        problems.add(
+            "--env-file",
+            f"{quote(path)} has lines that are not NAME=value: {listed}.",
+            ENV_FILE_FORM,
+        )
     return lines
 
 
 def _number_of(binding: Binding) -> int:
     """Return the number of a line, counted from 1."""
-    written = binding.original.string
+    original = binding.original
     # The parser counts the blank lines before a line as a part of it.
-    blank = written[: len(written) - len(written.lstrip())]
-    return binding.original.line + blank.count("\n")
+    blank_size = len(original.string) - len(original.string.lstrip())
+    blank = original.string[:blank_size]
+    return original.line + blank.count("\n")
 
 
 def _parse_env_file(path: str, problems: Problems) -> Sequence[Binding]:
@@ -300,8 +318,12 @@ def _parse_env_file(path: str, problems: Problems) -> Sequence[Binding]:
         pass
     # Any input may be in the file, so that none is reported as missing as well.
     every_input = tuple(spec.name for spec in SPECS)
-    what = f"{quote(path)} can't be read: {reason}"
-    problems.add("--env-file", what, ENV_FILE_FORM, every_input)
+    problems.add(
+        "--env-file",
+        f"{quote(path)} can't be read: {reason}",
+        ENV_FILE_FORM,
+        every_input,
+    )
     return ()
 
 
@@ -318,18 +340,24 @@ def _find_places(sources: Sources, problems: Problems) -> tuple[Given, Emptied]:
     given: dict[str, list[Place]] = {}
     emptied: dict[str, Place] = {}
     for spec in SPECS:
-        in_file = f"{spec.variables[-1]} in {sources.file_name}"
-        # Without a hyphen in the name two of the variables are the same.
-        names = dict.fromkeys((spec.option, *spec.variables, in_file))
+        variable = spec.variables[-1]
+        in_file = f"{variable} in {sources.file_name}"
+        names = (spec.option, *spec.variables, in_file)
         places = _Places(spec)
-        for name in names:
+        # Without a hyphen in the name two of the variables are the same.
+        for name in dict.fromkeys(names):
             if name in texts:
-                places.add(Place(name, texts[name]))
+                place = Place(name, texts[name])
+                places.add(place)
         if places.emptied:
             emptied[spec.name] = places.emptied
-        if places.values and (places.omissions or places.defaults):
-            _warn_of_word(spec, places.values[0], places.omissions, problems)
-        given[spec.name] = places.values or places.defaults
+        if not places.values:
+            given[spec.name] = places.defaults
+            continue
+        given[spec.name] = places.values
+        if places.omissions or places.defaults:
+            used = places.values[0]
+            _warn_of_word(spec, used, places.omissions, problems)
     return given, emptied
 
 
@@ -351,16 +379,18 @@ class _Places:
     def add(self, place: Place) -> None:
         """Add a place by what its text says."""
         spec = self._spec
+        text = place.text
         from_action = place.name.startswith("INPUT_")
-        if _is_empty(spec, place.text):
+        is_default = from_action and text == spec.default
+        if _is_empty(spec, text):
             is_first = self.emptied is None and not self.values
             if spec.refuse_empty and is_first:
                 self.emptied = place
-        elif _says_left_out(spec, place.text):
+        elif _says_left_out(spec, text):
             # The runner passes the default of action.yml as if somebody had written it.
             if not from_action:
                 self.omissions.append(place)
-        elif spec.refuse_empty and from_action and place.text == spec.default:
+        elif spec.refuse_empty and is_default:
             self.defaults.append(place)
         else:
             self.values.append(place)
@@ -375,10 +405,12 @@ def _warn_of_word(
     """Warn that a value is used although another place leaves the input out, by the word for that
     or by its default.
     """
+    default = f"`{spec.written_default}`, which counts as not given"
     if omissions:
-        what = f"{omissions[0].name} says `{spec.written_default}`, which counts as not given"
+        omission = omissions[0]
+        what = f"{omission.name} says {default}"
     else:
-        what = f"`{spec.name}` has its default, `{spec.written_default}`, which counts as not given"
+        what = f"`{spec.name}` has its default, {default}"
     problems.warn(f"{what}: {used.name} is used.")
 
 
@@ -419,12 +451,12 @@ def _refuse_emptied(
     reader = target if target in TARGETS else METHOD
     for spec in SPECS:
         rule = spec.refuse_empty
-        if rule is None or spec.name not in emptied:
+        place = emptied.get(spec.name)
+        if rule is None or place is None:
             continue
         targets = rule.targets or spec.targets
         if target and reader not in targets:
             continue
-        place = emptied[spec.name]
         text = place.text.strip()
         says_nothing = "is empty"
         if text in parsers.NO_VALUE:
@@ -432,14 +464,18 @@ def _refuse_emptied(
         consequence = f", so {rule.effect}"
         places = given[spec.name]
         if places:
-            other = places[0].name
-            consequence = f" in {place.name}, which takes precedence over {other}"
+            other = places[0]
+            consequence = f" in {place.name}, which takes precedence over {other.name}"
         accepted = f"{rule.accepted}."
         if kind == "github" and target not in rule.required_by:
             expression = f"`${{{{ … || '{rule.word}' }}}}`"
             accepted += f" For an expression without a value: {expression}."
-        what = f"{says_nothing}{consequence}. {WHY_EMPTY[kind]}"
-        problems.add(spec.name, what, accepted)
+        why = WHY_EMPTY[kind]
+        problems.add(
+            spec.name,
+            f"{says_nothing}{consequence}. {why}",
+            accepted,
+        )
 
 
 def _names(given: Given, emptied: Emptied, argv: Sequence[str]) -> Mapping[str, str]:
@@ -447,15 +483,17 @@ def _names(given: Given, emptied: Emptied, argv: Sequence[str]) -> Mapping[str, 
     has_options = _has_options(argv)
     names = {}
     for spec in SPECS:
+        emptied_place = emptied.get(spec.name)
         places = given[spec.name]
-        if spec.name in emptied:
-            names[spec.name] = _variable_of(emptied[spec.name])
+        if emptied_place:
+            name = _variable_of(emptied_place)
         elif places:
-            names[spec.name] = _variable_of(places[0])
+            name = _variable_of(places[0])
         elif has_options:
-            names[spec.name] = spec.public_name
+            name = spec.public_name
         else:
-            names[spec.name] = spec.variables[-1]
+            name = spec.variables[-1]
+        names[spec.name] = name
     return names
 
 
@@ -468,8 +506,9 @@ def _has_options(argv: Sequence[str]) -> bool:
     """Return whether the command line has anything besides the env file."""
     previous = ""
     for word in argv:
-        is_of_env_file = previous == "--env-file" or word.startswith("--env-file")
-        if not is_of_env_file:
+        is_file = previous == "--env-file"
+        is_option = word.startswith("--env-file")
+        if not is_file and not is_option:
             return True
         previous = word
     return False
@@ -493,15 +532,16 @@ def _parse_values(
         try:
             if not spec.secret:
                 parsers.require_public(used.text)
-            values[spec.attribute] = spec.parser(parsers.text(used.text))
+            text = parsers.text(used.text)
+            values[spec.attribute] = spec.parser(text)
         except InvalidValue as invalid:
-            is_public = not spec.secret and not _holds_any(used.text, secrets)
+            holds_secret = spec.secret or _holds_any(used.text, secrets)
             problem = _problem_of(
                 spec,
                 used.text,
                 invalid,
                 platform.kind,
-                is_public=is_public,
+                is_public=not holds_secret,
             )
             problems.extend([problem])
             # A `state-key` that is refused is still a secret and has to be masked.
@@ -515,7 +555,8 @@ def _secrets_in(given: Given) -> list[str]:
     secrets: list[str] = []
     for spec in SPECS:
         if spec.secret:
-            secrets.extend(place.text for place in given[spec.name])
+            places = given[spec.name]
+            secrets.extend(place.text for place in places)
     return secrets
 
 
@@ -539,9 +580,10 @@ def _problem_of(
         accepted = EXPANDED[kind]
     elif invalid.accepted:
         accepted = f"{invalid.accepted}."
-    shown = "The value"
     # No credential looks like a reference to a variable, but a `state-key` can.
-    if is_public or (is_unexpanded and spec is not STATE_KEY):
+    is_only_name = is_unexpanded and spec is not STATE_KEY
+    shown = "The value"
+    if is_public or is_only_name:
         shown = quote(text)
     reason = invalid.reason
     if not is_public:
@@ -550,7 +592,12 @@ def _problem_of(
     covers: tuple[str, ...] = ()
     if spec in (CREDENTIALS, WORKLOAD_IDENTITY_PROVIDER):
         covers = OF_LOGIN
-    return Problem(spec.name, f"{shown} {reason}", accepted, covers=covers)
+    return Problem(
+        spec.name,
+        f"{shown} {reason}",
+        accepted,
+        covers=covers,
+    )
 
 
 def _check_names(
@@ -602,12 +649,12 @@ def _report_other_tool(
     answer = answers().get(squash(plain))
     if answer is None:
         return
+    advice = answer.advice
     if alone:
-        what = f"is another tool's variable. {answer.advice}"
-        problems.add(name.line or name.text, what)
+        place = name.line or name.text
+        problems.add(place, f"is another tool's variable. {advice}")
         return
-    what = f"{name.text} is another tool's variable and is ignored."
-    problems.warn(f"{what} {answer.advice}")
+    problems.warn(f"{name.text} is another tool's variable and is ignored. {advice}")
 
 
 def _check_unknown(name: Name, kind: Kind, problems: Problems) -> None:
@@ -615,15 +662,24 @@ def _check_unknown(name: Name, kind: Kind, problems: Problems) -> None:
 
     For any other variable, it is not known whose it is.
     """
-    prefix, _, plain = name.text.replace("-", "_", 1).partition("_")
+    written = name.text.replace("-", "_", 1)
+    prefix, _, plain = written.partition("_")
     is_prefixed = prefix.upper() == "UPLOADER"
     if name.line:
-        meant = nearly(plain if is_prefixed else name.text)
+        without_prefix = name.text
+        if is_prefixed:
+            without_prefix = plain
+        meant = nearly(without_prefix)
         if meant:
-            what = f"did you mean `{meant.variables[-1]}`?"
-            problems.add(name.line, what, covers=(meant.name,))
+            variable = meant.variables[-1]
+            problems.add(
+                name.line,
+                f"did you mean `{variable}`?",
+                covers=(meant.name,),
+            )
             return
-    of_action = prefix == "INPUT" and not name.line
+    is_variable = not name.line
+    of_action = is_variable and prefix == "INPUT"
     if of_action:
         problem = mistake(name.text, plain, "with")
     elif is_prefixed:
@@ -631,11 +687,13 @@ def _check_unknown(name: Name, kind: Kind, problems: Problems) -> None:
     else:
         return
     if problem:
-        place = name.line or problem.name
-        problems.extend([replace(problem, name=place)])
+        if name.line:
+            problem = replace(problem, name=name.line)
+        problems.extend([problem])
         return
     # Under GitHub every `INPUT_` variable is an input of this step.
-    surely_ours = prefix == "UPLOADER" or (of_action and kind == "github")
+    of_this_step = of_action and kind == "github"
+    surely_ours = prefix == "UPLOADER" or of_this_step
     if surely_ours and not name.empty:
         problems.warn(
             f"{printable(name.text)} is not an input of this program and is ignored."
@@ -659,15 +717,17 @@ def _warn_of_unused(
         outputs = OUTPUTS
     unused = []
     for spec in SPECS:
-        if reader in spec.targets or spec.attribute.upper() in outputs:
+        if reader in spec.targets:
             continue
-        value = values.get(spec.attribute, spec.default_value)
-        if value != spec.default_value:
+        if spec.attribute.upper() in outputs:
+            continue
+        default = spec.default_value
+        value = values.get(spec.attribute, default)
+        if value != default:
             unused.append(f"`{spec.name}`")
     if unused:
-        problems.warn(
-            f"Not read by `target: {target}`, and ignored: {', '.join(unused)}."
-        )
+        listed = ", ".join(unused)
+        problems.warn(f"Not read by `target: {target}`, and ignored: {listed}.")
 
 
 def _add_platform_defaults(values: dict[str, Any], platform: Platform) -> bool:
@@ -678,8 +738,9 @@ def _add_platform_defaults(values: dict[str, Any], platform: Platform) -> bool:
     if "shard" not in values and platform.node:
         with suppress(InvalidValue):  # a job that is not parallel has no index
             values["shard"] = parsers.shard(platform.node)
-    if "state_dir" in values:
-        values["state_dir"] = platform.workspace / values["state_dir"]
+    state_dir = values.get("state_dir")
+    if state_dir is not None:
+        values["state_dir"] = platform.workspace / state_dir
         return True
     home = platform.temp or platform.state_home
     if home:
