@@ -152,10 +152,13 @@ def detect(environ: Mapping[str, str], variables: Mapping[str, str]) -> Platform
     of_gitlab = _variables_of_gitlab(get, kind, others)
     workspace = _workspace(get, kind)
     output_file = _path(of_github("GITHUB_OUTPUT"))
-    by_runner = get("GITHUB_ACTIONS") == "true" and _made_by_runner(output_file)
+    in_actions = get("GITHUB_ACTIONS") == "true"
+    by_runner = in_actions and _made_by_runner(output_file)
     node = ""
     if kind == "gitlab":
-        node = f"{get('CI_NODE_INDEX')}/{get('CI_NODE_TOTAL')}"
+        index = get("CI_NODE_INDEX")
+        total = get("CI_NODE_TOTAL")
+        node = f"{index}/{total}"
     server_url = ""
     if by_runner:
         server_url = of_github("GITHUB_SERVER_URL")
@@ -224,7 +227,9 @@ def _variables_of_gitlab(get: _Get, kind: Kind, others: Mapping[str, str]) -> _G
     """
     if kind == "gitlab":
         return get
-    if kind == "console" and others.keys() <= {_WOODPECKER}:
+    if kind != "console":
+        return _nothing
+    if others.keys() <= {_WOODPECKER}:
         return get
     return _nothing
 
@@ -261,12 +266,10 @@ def _summary_file(
     If marks of another system are set, a file that is elsewhere is not used.
     """
     summary_file = _path(of_github("GITHUB_STEP_SUMMARY"))
-    if (
-        others
-        and output_file
-        and summary_file
-        and summary_file.parent != output_file.parent
-    ):
+    if summary_file is None or output_file is None:
+        return summary_file
+    is_elsewhere = summary_file.parent != output_file.parent
+    if others and is_elsewhere:
         return None
     return summary_file
 
@@ -295,7 +298,8 @@ def _kind(get: _Get, others: Mapping[str, str]) -> Kind:
         return "gitlab"
     in_actions = get("GITHUB_ACTIONS") == "true"
     if others:
-        if in_actions and _made_by_runner(_path(get("GITHUB_OUTPUT"))):
+        output_file = _path(get("GITHUB_OUTPUT"))
+        if in_actions and _made_by_runner(output_file):
             return "github"
         return "console"
     # GITHUB_OUTPUT alone is set by runners that follow GitHub's.
@@ -336,12 +340,17 @@ def _in_checkout(path: Path) -> bool:
     """Return whether the file is below the working folder of this process, or in a repository."""
     try:
         folders = path.resolve().parents
-        if Path.cwd().resolve() in folders:
+        working_folder = Path.cwd().resolve()
+        if working_folder in folders:
             return True
-        return any((folder / ".git").exists() for folder in folders)
+        for folder in folders:
+            repository = folder / ".git"
+            if repository.exists():
+                return True
     except OSError:
         # A folder that can't be examined is not the runner's.
         return True
+    return False
 
 
 def _doubt(environ: Mapping[str, str], kind: Kind, others: Mapping[str, str]) -> str:
@@ -353,9 +362,11 @@ def _doubt(environ: Mapping[str, str], kind: Kind, others: Mapping[str, str]) ->
         if mark in environ:
             marks[_GITHUB] = mark
             break
+    if len(marks) == 1:
+        return ""
     # Only the variables of these two systems are used.
     has_used = _GITHUB in marks or _GITLAB in marks
-    if len(marks) == 1 or not has_used:
+    if not has_used:
         return ""
     variables = [f"{mark} of {system}" for system, mark in marks.items()]
     systems = ", ".join(variables)
@@ -390,15 +401,20 @@ def _run(kind: Kind, get: _Get, *, has_marks: bool) -> JobRun:
     """
     run_id = get("GITHUB_RUN_ID")
     if kind == "github" and run_id:
-        attempt = _number(get("GITHUB_RUN_ATTEMPT"))
-        return JobRun(f"GitHub run {run_id}, job {get('GITHUB_JOB')}", attempt)
+        job = get("GITHUB_JOB")
+        return JobRun(
+            f"GitHub run {run_id}, job {job}",
+            attempt=_number(get("GITHUB_RUN_ATTEMPT")),
+        )
     pipeline_id = get("CI_PIPELINE_ID")
     if kind == "gitlab" and pipeline_id:
-        attempt = _number(get("CI_JOB_ID"))
+        job = get("CI_JOB_NAME")
         return JobRun(
-            f"GitLab pipeline {pipeline_id}, job {get('CI_JOB_NAME')}", attempt
+            f"GitLab pipeline {pipeline_id}, job {job}",
+            attempt=_number(get("CI_JOB_ID")),
         )
-    if has_marks or (kind == "console" and _set_by_ci(get)):
+    in_unknown_job = kind == "console" and _set_by_ci(get)
+    if has_marks or in_unknown_job:
         return JobRun("")
     try:
         boot = _BOOT_ID.read_text().strip()
