@@ -397,5 +397,9 @@ class Inputs:
 
 def _fill(kind: type[R], values: Mapping[str, Any]) -> R:
     """Make a record of the values that it has fields for; its other fields keep their defaults."""
-    names = [field.name for field in dataclasses.fields(kind)]
-    return kind(**{name: values[name] for name in names if name in values})
+    arguments = {}
+    for record_field in dataclasses.fields(kind):
+        name = record_field.name
+        if name in values:
+            arguments[name] = values[name]
+    return kind(**arguments)
