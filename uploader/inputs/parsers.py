@@ -43,8 +43,17 @@ MAX_SHOWN = 80  # characters of a wrong value
 MAX_VERSION_CODE = 2_100_000_000
 # characters; the key protects upload sessions, and many people can read a cache
 MIN_STATE_KEY = 16
-SIZE_UNITS = {"": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
-TIME_UNITS = {"s": 1, "m": 60, "h": 3600}
+SIZE_UNITS = {
+    "": 1,
+    "KiB": 1 << 10,
+    "MiB": 1 << 20,
+    "GiB": 1 << 30,
+}
+TIME_UNITS = {
+    "s": 1,
+    "m": 60,
+    "h": 3600,
+}
 BOOLEANS = {
     "true": True,
     "True": True,
@@ -344,7 +353,8 @@ def nearest(value: str, words: tuple[str, ...]) -> str:
     )
     if not similar:
         return ""
-    return f" Did you mean `{by_lower_case[similar[0]]}`?"
+    meant = by_lower_case[similar[0]]
+    return f" Did you mean `{meant}`?"
 
 
 def target(words: tuple[str, ...]) -> Callable[[str], str]:
@@ -368,10 +378,14 @@ def integer(min_value: int, max_value: int, others: str = "") -> Callable[[str],
     """
 
     def parse(value: str) -> int:
-        if re.fullmatch(r"[0-9]{1,18}", value) and min_value <= int(value) <= max_value:
-            return int(value)
-        accepted = f"a whole number from {min_value} to {max_value}{others}"
-        raise InvalidValue("is not a whole number in the accepted range.", accepted)
+        if re.fullmatch(r"[0-9]{1,18}", value):
+            number = int(value)
+            if min_value <= number <= max_value:
+                return number
+        raise InvalidValue(
+            "is not a whole number in the accepted range.",
+            f"a whole number from {min_value} to {max_value}{others}",
+        )
 
     return parse
 
@@ -448,17 +462,17 @@ def media_type(value: str) -> str:
 
 def package_name(value: str) -> str:
     """Return an Android application id, developer.android.com/build/configure-app-module."""
-    if len(value) > 255 or not _fits(r"[A-Za-z]\w*(\.[A-Za-z]\w*)+", value):
-        accepted = (
-            "two or more words joined by dots, such as `com.example.app`, with a comma between two "
-            "apps"
-        )
-        meant = ""
-        inside = _PACKAGE_INSIDE.search(value[:MAX_LINE])
-        if inside:
-            meant = f" Did you mean `{inside[1]}`?"
-        raise InvalidValue(f"is not a package name.{meant}", accepted)
-    return value
+    if len(value) <= 255 and _fits(r"[A-Za-z]\w*(\.[A-Za-z]\w*)+", value):
+        return value
+    meant = ""
+    inside = _PACKAGE_INSIDE.search(value[:MAX_LINE])
+    if inside:
+        meant = f" Did you mean `{inside[1]}`?"
+    raise InvalidValue(
+        f"is not a package name.{meant}",
+        "two or more words joined by dots, such as `com.example.app`, with a comma between two "
+        "apps",
+    )
 
 
 def certificate(value: str) -> str:
@@ -510,9 +524,8 @@ def testers(value: str) -> tuple[str, ...]:
     counted = Counter(groups)
     repeated = [group for group, times in counted.items() if times > 1]
     if repeated:
-        raise InvalidValue(
-            f"names {', '.join(repeated)} more than once.", "each address once"
-        )
+        listed = ", ".join(repeated)
+        raise InvalidValue(f"names {listed} more than once.", "each address once")
     return tuple(groups)
 
 
@@ -558,24 +571,30 @@ def endpoint(value: str) -> str:
     parts = None
     if len(value) <= MAX_LINE:
         parts = re.fullmatch(form, value)
-    if not parts or not 0 < int(parts[3] or 443) < 65536:
+    port = 0
+    if parts:
+        port = int(parts[3] or 443)
+    if not parts or not 0 < port < 65536:
         raise InvalidValue(
             "is not the root URL of an API: it must not have a path, user or query.",
             accepted,
         )
     scheme, host, _ = parts.groups(default="")
+    root = value.rstrip("/")
     is_local = is_loopback(host.strip("[]"))
     if not scheme:
+        right_scheme = "https"
+        if is_local:
+            right_scheme = "http"
         meant = nearest(value, (EMULATOR,))
         if not meant and len(value) <= MAX_SHOWN:
-            right_scheme = "http" if is_local else "https"
-            meant = f" Did you mean `{right_scheme}://{value.rstrip('/')}`?"
+            meant = f" Did you mean `{right_scheme}://{root}`?"
         raise InvalidValue(f"has no scheme.{meant}", accepted)
     if scheme == "http" and not is_local:
         raise InvalidValue(
             "would send the access token over the network unencrypted.", accepted
         )
-    return value.rstrip("/")
+    return root
 
 
 def track(value: str) -> str:
@@ -617,8 +636,13 @@ def list_of(
     """Return a parser for several values, each once. The given words are accepted as they are."""
 
     def parse_items(value: str) -> tuple[str, ...]:
-        parsed = [item if item in words else parse(item) for item in items(value)]
-        return tuple(dict.fromkeys(parsed))
+        parsed: dict[str, None] = {}
+        for item in items(value):
+            if item in words:
+                parsed[item] = None
+            else:
+                parsed[parse(item)] = None
+        return tuple(parsed)
 
     return parse_items
 
@@ -634,7 +658,9 @@ def version_files(value: str) -> FilesByVersion:
         entry = item.strip()
         parts = re.fullmatch(r"([0-9]+)\s*=\s*(.+)", entry, re.ASCII)
         if parts:
-            pairs.append((version_code(parts[1]), _with_placeholders(parts[2])))
+            code, path_of_version = parts.groups()
+            pair = (version_code(code), _with_placeholders(path_of_version))
+            pairs.append(pair)
         elif entry:
             others.append(entry)
     if not pairs and len(others) == 1:
@@ -643,7 +669,8 @@ def version_files(value: str) -> FilesByVersion:
         raise InvalidValue(
             "has several lines, and not all of them begin with a version code.", _FILES
         )
-    if len(dict(pairs)) < len(pairs):
+    by_version = dict(pairs)
+    if len(by_version) < len(pairs):
         raise InvalidValue("names two files for one version code.", _FILES)
     return tuple(pairs)
 
@@ -663,7 +690,8 @@ def _with_placeholders(
     for placeholder in re.findall(r"\{[^{}]*\}", path(value)):
         if placeholder not in allowed:
             what = f"has an unknown placeholder, `{placeholder}`."
-            if re.sub("[-_]", "", placeholder).lower() in _NAMES_OF_PACKAGE:
+            letters = re.sub("[-_]", "", placeholder)
+            if letters.lower() in _NAMES_OF_PACKAGE:
                 what += f" Did you mean `{PACKAGE}`?"
             raise InvalidValue(what, accepted)
     return value
