@@ -78,10 +78,11 @@ def of_gitlab(get: Callable[[str], str]) -> Provenance:
     commit = _accept(_COMMIT, get("CI_COMMIT_SHA"))
     server = get("CI_SERVER_URL").rstrip("/")
     project = get("CI_PROJECT_URL")
-    path = project.removeprefix(server)
-    is_on_server = path != project and _PATH.fullmatch(path) is not None
+    path = ""
+    if project.startswith(server):
+        path = project.removeprefix(server)
     commit_url = ""
-    if commit and is_on_server and _is_root(server):
+    if commit and _PATH.fullmatch(path) and _is_root(server):
         commit_url = f"{project}/-/commit/{commit}"
     return Provenance(
         tag=_accept(_TAG, get("CI_COMMIT_TAG")),
