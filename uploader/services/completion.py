@@ -133,7 +133,9 @@ class Operation:
             return True
         operation = self.lookup_source(answer)
         name = operation.get("name")
-        return isinstance(name, str) and name != ""
+        if not isinstance(name, str):
+            return False
+        return name != ""
 
     def lookup_source(self, answer: Answer) -> Answer:
         """Return the operation in an answer; the fields of the lookup are its members."""

@@ -309,8 +309,9 @@ class SealedStore:
         with self._tolerant():
             if self._ours and not self._is_there(_MARK):
                 self._make_mark()
+            suffix = secrets.token_hex(4)
             # If the disk is full, the next run removes what is left of this file.
-            temporary = f"{name}.{secrets.token_hex(4)}{_UNFINISHED}"
+            temporary = f"{name}.{suffix}{_UNFINISHED}"
             descriptor = self._open(temporary, _NEW)
             with open(descriptor, "wb") as file:
                 file.write(sealed)
@@ -355,8 +356,8 @@ class SealedStore:
             return True
         try:
             status = os.fstat(descriptor)
-            is_single_file = stat.S_ISREG(status.st_mode) and status.st_nlink == 1
-            if is_single_file:
+            has_one_link = status.st_nlink == 1
+            if has_one_link and stat.S_ISREG(status.st_mode):
                 permissions = stat.S_IMODE(status.st_mode)
                 os.fchmod(descriptor, permissions & ~stat.S_IWUSR)
         except OSError:
