@@ -263,10 +263,10 @@ def _keyless(inputs: LoginInputs) -> ParsedCredentials:
             f"https://iamcredentials.googleapis.com/v1/{name}:generateAccessToken"
         )
     return ParsedCredentials(
-        KEYLESS,
-        account or provider,
-        "workload-identity-provider",
-        info,
+        kind=KEYLESS,
+        account=account or provider,
+        origin="workload-identity-provider",
+        info=info,
     )
 
 
@@ -419,7 +419,11 @@ def _check(info: dict[str, Any], setting: Setting, *, nested: bool = False) -> _
     if kind not in REQUIRED or is_second_impersonation:
         return _Checked(info, [_wrong_type(info)])
     problems: list[str] = []
-    absent = [name for name in REQUIRED[kind] if not _is_text(info.get(name))]
+    absent = []
+    for name in REQUIRED[kind]:
+        value = info.get(name)
+        if not _is_text(value):
+            absent.append(name)
     if absent:
         problems.append(_absent(absent, kind))
     problems += _wrong_urls(info, setting.rules)
