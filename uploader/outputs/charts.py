@@ -229,21 +229,21 @@ def _chart(files: Sequence[FileResult], redactor: Redactor) -> str:
         for event in _few(file.timeline):
             tags, _ = _EVENTS[event.kind]
             task = _task(event, redactor)
-            begin, end = _scaled(event, start, seconds)
-            lines.append(f"    {task} :{tags}{begin}, {end}")
+            bar_start, bar_end = _scaled(event, start, seconds)
+            lines.append(f"    {task} :{tags}{bar_start}, {bar_end}")
     lines.append("```")
     return "\n".join(lines)
 
 
 def _scaled(event: TimelineEvent, start: float, seconds: float) -> tuple[int, int]:
-    """Return the begin and the end of an event's bar, in Mermaid's milliseconds since the `start`:
-    one unit of the axis, which takes so many `seconds`, is one second for Mermaid.
+    """Return where an event's bar starts and ends, in Mermaid's milliseconds since `start`. A unit
+    of the axis lasts `seconds`, and is one second for Mermaid.
     """
     since_start = event.at - start
-    begin = round(1000 * since_start / seconds)
+    bar_start = round(1000 * since_start / seconds)
     length = round(1000 * event.seconds / seconds)
     length = max(1, length)
-    return begin, begin + length
+    return bar_start, bar_start + length
 
 
 def _timeline_settings(labels: Sequence[str]) -> dict[str, Any]:

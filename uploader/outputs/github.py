@@ -54,8 +54,8 @@ class GitHubReporter(LogReporter):
         if len(text) > MAX_SENTENCE:
             details = "\n".join(self._details(error))
             self.info(details)
-            begin = text[: MAX_SENTENCE - 1]
-            text = f"{begin}…"
+            beginning = text[: MAX_SENTENCE - 1]
+            text = f"{beginning}…"
         self._failed = True
         self._command("error", text, title=error.title)
 
@@ -96,8 +96,8 @@ class GitHubReporter(LogReporter):
                 )
                 continue
             # Random, so that no value can contain it.
-            number = os.urandom(16).hex()
-            delimiter = f"value_{number}"
+            random_hex = os.urandom(16).hex()
+            delimiter = f"value_{random_hex}"
             entries += f"{name}<<{delimiter}\n"
             entries += f"{shown}\n"
             entries += f"{delimiter}\n"

@@ -182,9 +182,9 @@ def short_names(paths: Sequence[str], limit: int) -> list[str]:
     for path in paths:
         *folders, name = path.split("/")
         folders_by_name[name].append(folders)
-    shared: dict[str, int] = {}  # how many folders
-    for name, alike in folders_by_name.items():
-        common = os.path.commonprefix(alike)  # noqa: RUF071  # of lists
+    shared: dict[str, int] = {}  # by name: how many leading folders all its paths share
+    for name, folder_lists in folders_by_name.items():
+        common = os.path.commonprefix(folder_lists)  # noqa: RUF071  # of lists
         shared[name] = len(common)
     names = []
     for path in paths:
@@ -202,10 +202,10 @@ def _shorten(name: str, limit: int) -> str:
         return name
     kept = limit - 3
     end_length = kept // 2
-    begin_length = kept - end_length
-    begin = name[:begin_length]
+    start_length = kept - end_length
+    start = name[:start_length]
     end = name[-end_length:]
-    return f"{begin}...{end}"
+    return f"{start}...{end}"
 
 
 def alert(kind: str, paragraphs: Sequence[str]) -> str:

@@ -75,15 +75,13 @@ def subject(report: Report, escaper: Escaper) -> str:
     if len(names) > 1:
         apps = ", ".join(names)
         parts.append(f"Apps: {apps}")
-    elif names and report.app_title:
-        name = names[0]
-        title = escaper.text(report.app_title)
-        parts.append(f"App: {title} ({name})")
     elif names:
-        name = names[0]
-        parts.append(f"App: {name}")
-    service = escaper.code(report.target)
-    target = f"Target: {service}"
+        app = names[0]
+        if report.app_title:
+            title = escaper.text(report.app_title)
+            app = f"{title} ({app})"
+        parts.append(f"App: {app}")
+    target = f"Target: {escaper.code(report.target)}"
     if report.endpoint:
         endpoint = escaper.code(report.endpoint)
         target += f" at {endpoint}"
@@ -132,16 +130,11 @@ def _failure(report: Report, error: UploaderError) -> str:
     fate = report.fate
     reason = _known_reason(error)
     if not fate:
-        if reason:
-            return capitalise(reason)
-        return _in_brief(error)
-    if reason:
-        words = reason
-    elif len(report.apps) > 1 and _message(error):
+        return capitalise(reason) or _in_brief(error)
+    if not reason and len(report.apps) > 1 and _message(error):
         # The fates of several apps are long, and the service's own words stand below.
         return fate
-    else:
-        words = _in_brief(error)
+    words = reason or _in_brief(error)
     # After the colon, several sentences lose their last stop as well.
     words = words.rstrip(".")
     return f"{fate}: {words}"

@@ -111,8 +111,8 @@ def _read_commit(git: Path) -> str:
 
 
 def _read_reference(path: Path) -> str:
-    """Return what a file of Git's refers to: a commit, or `ref: ` and a branch. Raises what `_read`
-    does, and ValueError if the file is not ASCII.
+    """Return what one of Git's reference files holds: a commit, or `ref: ` and a branch. Raises
+    what `_read` does, and ValueError if the file is not ASCII.
     """
     content = _read(path, MAX_REFS)
     reference = content.decode("ascii")

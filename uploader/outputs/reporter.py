@@ -75,8 +75,8 @@ class LogReporter:
     def change(self, line: str) -> None:
         """Log a line of a plan, in the colour of its sign if the platform has colours."""
         text = self._indent(line)
-        begin = text.lstrip()[:2]
-        sign = begin.rstrip(" ")
+        beginning = text.lstrip()[:2]
+        sign = beginning.rstrip(" ")
         if sign in CHANGES:
             style = CHANGES[sign]
             text = self._paint(text, style, self._out)
@@ -255,8 +255,8 @@ class LogReporter:
         line = self.redactor.one_line(renamed)
         if len(line) <= limit:
             return line
-        begin = line[: limit - 1]
-        return f"{begin}…"
+        beginning = line[: limit - 1]
+        return f"{beginning}…"
 
     def _text_of(self, error: UploaderError) -> str:
         """Return the error on one line, and below it each of its details on a line of its own."""
@@ -264,13 +264,12 @@ class LogReporter:
         left = MAX_SENTENCE
         for text in (error.cause, error.hint):
             if text:
-                whole = sentence(text)
-                short = self._short(whole, MAX_SENTENCE // 4)
+                advice_sentence = sentence(text)
+                short = self._short(advice_sentence, MAX_SENTENCE // 4)
                 advice.append(short)
                 left -= len(short) + 1
         # If the whole would be too long, what happened is cut: the hint must be readable.
-        whole = sentence(error.what)
-        what = self._short(whole, left)
+        what = self._short(sentence(error.what), left)
         first_line = " ".join([what, *advice])
         lines = [first_line]
         lines += self._details(error)

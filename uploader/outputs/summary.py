@@ -159,8 +159,8 @@ class _Page:
         yield self._digests()
 
     def _shares(self) -> str:
-        """Return the share of users who are offered each version; "" for several apps, whose table
-        has the shares.
+        """Return the share of users who are offered each version; "" for a run about several apps,
+        since the table of apps has the shares, and for a failed run that only planned them.
         """
         report = self._report
         facts = [section.facts for section in report.sections if section.facts]
@@ -168,7 +168,8 @@ class _Page:
             return ""
         (release,) = facts
         if report.outcome == "failed" and release.planned:
-            # Such shares would be mistaken for what users have, or for how much of a file was sent.
+            # Planned shares would be mistaken for what users have, or for how much of a file was
+            # sent.
             return ""
         return shares(release, self._escaper)
 
@@ -246,12 +247,9 @@ class _Page:
         for section in self._report.sections:
             if section.facts:
                 in_listing |= section.facts.listing_files
-        outside = []
-        for file in self._files:
-            is_in_table_of_listing = file.path in in_listing and not file.error
-            if not is_in_table_of_listing:
-                outside.append(file)
-        return outside
+        return [
+            file for file in self._files if file.error or file.path not in in_listing
+        ]
 
     def _names(self, files: Sequence[FileResult]) -> list[str]:
         """Return the paths of files; those that are long are shortened."""
@@ -304,8 +302,8 @@ class _Page:
         before, _, _ = file.error.partition(what)
         if not before:
             before = "failed,"
-        begin = escaper.text(before)
-        return f"{mark} {begin} see above"
+        beginning = escaper.text(before)
+        return f"{mark} {beginning} see above"
 
     def _section(self, section: Section) -> list[str]:
         """Return the blocks of a section: its charts above its table, or a diff."""

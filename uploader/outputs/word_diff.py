@@ -32,14 +32,12 @@ def word_diff(before: str, after: str, escaper: Escaper) -> str:
     new_end = len(new) - last
     parts = []
     if first:
-        begin = old[:first]
-        parts.append(_same(begin, is_first=True))
+        parts.append(_same(old[:first], is_first=True))
     old_middle = old[first:old_end]
     new_middle = new[first:new_end]
     parts += _compare(old_middle, new_middle)
     if last:
-        end = old[old_end:]
-        parts.append(_same(end, is_last=True))
+        parts.append(_same(old[old_end:], is_last=True))
     return "".join(parts)
 
 

@@ -483,9 +483,9 @@ def _no_edit(job: CheckJob, refusal: ApiError) -> list[Row]:
 
 def _names_of_rights(job: CheckJob) -> str:
     """Return the permissions to release to the job's tracks; if it has none, either will do."""
-    to_release = (TO_TESTING, TO_PRODUCTION)
+    release_rights = (TO_TESTING, TO_PRODUCTION)
     rows = _commit_permission_rows(job)
-    names = [f"“{row.what}”" for row in rows if row.what in to_release]
+    names = [f"“{row.what}”" for row in rows if row.what in release_rights]
     if job.tracks:
         return " and ".join(names)
     return " or ".join(names)

@@ -532,9 +532,8 @@ class ReleaseEdit:
         if before.commit is CommitKnowledge.HAPPENED:
             # The changes so far are live. From here on the record is about those of this edit.
             self.record = EditRecord()
-        new = purpose not in self.changes
-        if before != self.state:
-            new = True
+        has_moved = before != self.state
+        new = has_moved or purpose not in self.changes
         self.record.changes.setdefault(purpose, "")
         if new:
             self._tell_missing((purpose,))
@@ -711,7 +710,7 @@ def _recall_releases(job: ReleaseJob, record: Mapping[str, Any]) -> dict[str, Re
 
 
 def _recorded_release(recorded: object) -> Release:
-    """Return a recorded release. Raises one of `_UNREADABLE` for what is none."""
+    """Return a release from the journal. Raises one of `_UNREADABLE` if it is not one."""
     only_release = {"releases": [recorded]}
     return releases(only_release)[0]
 
@@ -950,8 +949,8 @@ def look(edit: ReleaseEdit) -> None:
 
 def _note_closed(edit: ReleaseEdit, refused: ApiError) -> None:
     """Note that the edit was committed or is gone, as the refusal says. Raises any other one."""
-    has_reason = refused.reason == "editAlreadyCommitted"
-    if has_reason or COMMITTED.search(refused.message):
+    says_committed = refused.reason == "editAlreadyCommitted"
+    if says_committed or COMMITTED.search(refused.message):
         edit.apply(Event.FOUND_COMMITTED)
     elif CHANGED_OUTSIDE.search(refused.message):
         edit.apply(Event.CLOSED_UNCOMMITTED)
@@ -1167,10 +1166,8 @@ def _may_be_live_after(
     """
     if failure is not None and before.in_doubt:
         return True
-    if isinstance(failure, ApiError):
-        was_closed = find(failure) in (EDIT_GONE, OTHER)
-        if was_closed:
-            return True  # perhaps by a commit
+    if isinstance(failure, ApiError) and find(failure) in (EDIT_GONE, OTHER):
+        return True  # it was closed before, perhaps by a commit
     # If only files of a version that is live already were changed, nothing shows whether they are
     # live.
     return not _any_shown(edit.changes)
@@ -1279,9 +1276,10 @@ def _send_commit(
     A response that is not Google's is a ProtocolError.
     """
     leaves_review = by_hand
-    earlier_may_arrive = edit.state.commit is CommitKnowledge.STILL_OPEN
-    if earlier_may_arrive and edit.record.by_hand:
-        leaves_review = True  # as the earlier commit does
+    # The earlier commit may still arrive, and it leaves the review to people.
+    may_still_arrive = edit.state.commit is CommitKnowledge.STILL_OPEN
+    if may_still_arrive and edit.record.by_hand:
+        leaves_review = True
     edit.record.by_hand = leaves_review
     edit.apply(Event.SEND_COMMIT)
     edit.remember()
@@ -1440,8 +1438,8 @@ def find_unfinished_edit(package: str, context: Context) -> str:
 
     Opening another edit would close it.
     """
-    release = ReleaseJob(package)
-    kept = recall_edit(release, context)
+    job = ReleaseJob(package)
+    kept = recall_edit(job, context)
     if kept is None or not kept.state.open:
         return ""
     return kept.id

@@ -370,10 +370,10 @@ def _measurements(response: object, rate_name: str) -> Iterator[Measurement]:
             continue  # Google gives no data of this version and day
         rate = _number(rate_metric.get("decimalValue"))
         users = _number(users_metric.get("decimalValue"))
-        # A comparison with NaN is false.
-        is_share = 0 <= rate <= 1
-        is_count = 0 <= users < 1e12
-        if not is_share or not is_count:
+        # NaN fails either comparison.
+        rate_is_possible = 0 <= rate <= 1
+        users_are_possible = 0 <= users < 1e12
+        if not rate_is_possible or not users_are_possible:
             raise ProtocolError(
                 f"The Reporting API returned a rate of {rate:g} of {users:g} users, which is "
                 "impossible."
@@ -846,7 +846,7 @@ def _metrics(judged: Iterable[Judged]) -> list[Metric]:
 
 
 def _by_day_and_version(judged: Iterable[Judged]) -> list[list[Judged]]:
-    """Return the findings for each day and version, in this order.
+    """Return the findings grouped by day and version, in ascending order.
 
     If Google reports the same version twice for one day, each measurement has findings of its own,
     and its own row of the table.
@@ -861,8 +861,8 @@ def _by_day_and_version(judged: Iterable[Judged]) -> list[list[Judged]]:
             same_day.append(row)
         number = same_day.index(row)
         place = (row.day, row.code, number)
-        findings_there = findings.setdefault(place, [])
-        findings_there.append(day)
+        group = findings.setdefault(place, [])
+        group.append(day)
     return [findings[place] for place in sorted(findings)]
 
 

@@ -652,13 +652,13 @@ def _spots(
     """
     free: dict[str, list[int]] = {}
     for spot, image in enumerate(live):
-        copies = free.setdefault(image.sha256, [])
-        copies.append(spot)
+        positions = free.setdefault(image.sha256, [])
+        positions.append(spot)
     spots: list[int | None] = []
     for digest in digests:
-        copies = free.get(digest, [])
-        if copies:
-            spots.append(copies.pop(0))
+        positions = free.get(digest, [])
+        if positions:
+            spots.append(positions.pop(0))
         else:
             spots.append(None)
     in_order = _count_in_order(spots)

@@ -298,7 +298,7 @@ class Changes:
                 return False
         if any(map(str, self.testers)):
             return False
-        return not self._beside_tracks
+        return not self._goes_beyond_tracks
 
     @property
     def reviewed(self) -> bool:
@@ -310,11 +310,13 @@ class Changes:
         for track in self.tracks:
             if not is_internal(track.track):
                 return True
-        return self._beside_tracks
+        return self._goes_beyond_tracks
 
     @property
-    def _beside_tracks(self) -> bool:
-        """Whether it is also about the store listing, other tracks, or what can't be shown."""
+    def _goes_beyond_tracks(self) -> bool:
+        """Whether it also changes the store listing or other tracks, or anything that can't be
+        shown.
+        """
         return any(
             (
                 self.texts,
@@ -385,8 +387,8 @@ def _releases(track: TrackChange, job: ReleaseJob) -> Iterator[ReleaseChange]:
     after = track.after
     for release in after:
         before = find_same_versions(left, release)
-        was = before or Release()
-        fields = tuple(_fields(was, release))
+        old = before or Release()
+        fields = tuple(_fields(old, release))
         shown = with_display_name(job, release)
         if before is None:
             yield ReleaseChange("+", None, shown, fields, after)
@@ -593,9 +595,9 @@ def _removals(changes: Changes) -> Iterator[str]:
         verb = "are"
         if total == 1:
             verb = "is"
-        of_images = plural(total, "image")
-        of_languages = plural(len(languages), "language")
-        yield f"- {of_images} of {of_languages} {verb} removed in all"
+        images = plural(total, "image")
+        places = plural(len(languages), "language")
+        yield f"- {images} of {places} {verb} removed in all"
 
 
 def on_review(changes: Changes) -> list[str]:

@@ -584,8 +584,8 @@ def _what_would_be(changes: Changes) -> str:
         share = release_words.share(served)
         fate = verb.format(share=share, track=update.track)
         fates.append(fate)
-    all_fates = " and ".join(fates)
-    return f"{release} {all_fates}"
+    joined = " and ".join(fates)
+    return f"{release} {joined}"
 
 
 def _outcome(

@@ -288,17 +288,18 @@ def find_devices_left_behind(
     recorded = _recall_levels(job, context)
     for change in changes:
         completed = last_completed(change.before)
-        are_recorded = recorded.keys() >= set(completed)
-        if not completed or not are_recorded:
+        if not completed:
+            continue
+        if not recorded.keys() >= set(completed):
             continue
         levels_before = [recorded[code] for code in completed]
         lowest_before = min(levels_before)
         if lowest_before >= lowest:
             continue
         below = str(lowest_before)
-        highest_left = lowest - 1
-        if highest_left > lowest_before:
-            below += f" to {highest_left}"
+        highest_below = lowest - 1
+        if highest_below > lowest_before:
+            below += f" to {highest_below}"
         versions = "+".join(completed)
         yield f"devices with API level {below} stay on {versions} on {change.track}"
 

@@ -111,8 +111,8 @@ def _live_before(
     tracks: dict[str, Sequence[Release]] = {}
     for track in STANDARD:
         tracks[track] = [completed]
-    standard = ", ".join(STANDARD)
-    words = f"{describe(completed)} on {standard}"
+    track_names = ", ".join(STANDARD)
+    words = f"{describe(completed)} on {track_names}"
     rollout_tracks: list[str] = []
     if _needs_rollout(inputs, versions, retained):
         rollout_tracks = _tracks_with_rollout(inputs)

@@ -41,9 +41,9 @@ def in_words(release: Release, on_track: Iterable[Release] = ()) -> str:
     status: str = release.status or "of unknown status"
     if release.status == "inProgress":
         status = "in progress"
-    part = share(release)
-    if part:
-        return f"{part} of users, {status}"
+    percent = share(release)
+    if percent:
+        return f"{percent} of users, {status}"
     if release.status == "completed":
         return f"{all_users(on_track)}, {status}"
     return status
@@ -55,10 +55,10 @@ def label(release: Release, name: str = "") -> str:
     """
     versions = "+".join(release.version_codes) or "no version"
     name = release.name or name
-    versions_first = f"{versions} ("
-    if name.startswith(versions_first):
-        in_brackets = name.removeprefix(versions_first)
-        name = in_brackets.removesuffix(")")
+    prefix = f"{versions} ("
+    if name.startswith(prefix):
+        name = name.removeprefix(prefix)
+        name = name.removesuffix(")")
     if not name or name == versions:
         return versions
     title = first_line(name)

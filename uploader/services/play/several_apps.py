@@ -474,9 +474,10 @@ class SeveralApps:
         published: dict[str, str] = {}
         values = []
         for app in self.apps:
-            value = app.outputs.get(name, "")
+            outputs = app.outputs  # the thread of the app may replace it
+            value = outputs.get(name, "")
             values.append(value)
-            if name in app.outputs:
+            if name in outputs:
                 published[app.package] = value
         if name in _JSON:
             return _join_json(published)
@@ -523,8 +524,8 @@ class SeveralApps:
             if outcome is None:
                 continue
             for name, link in outcome.links:
-                name_of_app = f"{name} of {app.package}"
-                links.append((name_of_app, link))
+                label = f"{name} of {app.package}"
+                links.append((label, link))
             if outcome.trouble:
                 named = _prefix_package(app.package, outcome.trouble)
                 troubles.append(named)
@@ -606,8 +607,8 @@ class SeveralApps:
         packages_by_fate: dict[str, list[str]] = {}
         for app in self.apps:
             fate = _fate(app)
-            same_fate = packages_by_fate.setdefault(fate, [])
-            same_fate.append(app.package)
+            packages = packages_by_fate.setdefault(fate, [])
+            packages.append(app.package)
         sentences = []
         for fate, packages in packages_by_fate.items():
             words = fate

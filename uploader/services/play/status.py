@@ -54,7 +54,7 @@ _EDIT = (
 # uploaded.
 _EditContent: TypeAlias = tuple[Mapping[str, Releases], int]
 # the releases of each track, as Google Play lists them with their reviews
-_Lists: TypeAlias = dict[str, tuple[review.Listed, ...]]
+_ListedByTrack: TypeAlias = dict[str, tuple[review.Listed, ...]]
 
 
 @dataclass(frozen=True)
@@ -224,7 +224,7 @@ def _status(job: StatusJob, context: Context) -> tuple[dict[str, Reviewed], Outc
 
     Returns those that have releases, that of the newest release first, and the outcome.
     """
-    lists, content = _read_both(job, context)
+    lists, content = _read_lists_and_edit(job, context)
     on_tracks: Mapping[str, Releases] = {}
     highest_uploaded = -1
     if content:
@@ -252,11 +252,13 @@ def _status(job: StatusJob, context: Context) -> tuple[dict[str, Reviewed], Outc
     return newest_first, Outcome(headline, sections=(table,))
 
 
-def _read_both(job: StatusJob, context: Context) -> tuple[_Lists, _EditContent | None]:
+def _read_lists_and_edit(
+    job: StatusJob, context: Context
+) -> tuple[_ListedByTrack, _EditContent | None]:
     """Return what Google Play lists for the job's tracks (the standard ones if it names none), and
     what only an edit shows. They are read at the same time.
     """
-    lists: _Lists = {}
+    lists: _ListedByTrack = {}
     content: _EditContent | None = None
 
     def read_lists() -> None:
@@ -320,7 +322,9 @@ def _summary(newest_first: Mapping[str, Reviewed]) -> str:
     return "no releases"
 
 
-def _read_lists(job: StatusJob, names: Sequence[str], context: Context) -> _Lists:
+def _read_lists(
+    job: StatusJob, names: Sequence[str], context: Context
+) -> _ListedByTrack:
     """Return the releases of each of these tracks with the states of their reviews."""
     reads = [
         partial(

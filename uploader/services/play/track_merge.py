@@ -401,8 +401,8 @@ def _options_for(edit: ReleaseEdit, track: str, before: Releases) -> ReleaseOpti
     notes = _notes_to_give(edit, track, before)
     name = job.options.name
     if not name:
-        name_of_any_track = job.names.get(None, "")
-        name = job.names.get(track, name_of_any_track)
+        name_for_any_track = job.names.get(None, "")
+        name = job.names.get(track, name_for_any_track)
     return replace(job.options, name=name, notes=notes)
 
 

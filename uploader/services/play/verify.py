@@ -425,11 +425,10 @@ def _version_of_apk(
     if version in bundles:
         return version
     candidates = []
-    for candidate, bundle in bundles.items():
-        if identity.version_code:
-            continue
-        if served.has_slice_without_version(bundle, identity):
-            candidates.append(candidate)
+    if not identity.version_code:
+        for candidate, bundle in bundles.items():
+            if served.has_slice_without_version(bundle, identity):
+                candidates.append(candidate)
     if len(candidates) == 1:
         return candidates[0]
     if candidates:
