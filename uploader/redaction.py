@@ -12,8 +12,11 @@ import json
 import re
 import threading
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import Final, TypeAlias
 from urllib.parse import quote, quote_plus
+
+# where a secret begins in a text, and where it ends
+Span: TypeAlias = tuple[int, int]
 
 MASK: Final = "***"
 # characters that people are shown of one text; the rest of a hostile answer is cut
@@ -101,7 +104,12 @@ _DECEPTIVE: Final = re.compile(
 _BREAK: Final = re.compile(r"[\n\t]")
 _ESCAPED_BREAK: Final = re.compile(r"(?<!\\)\\+n")
 _WORD: Final = re.compile(r"\w{4}")
-_NAMED: Final = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
+_ESCAPE: Final = re.compile("%..")
+_NAMED: Final = {
+    "\n": r"\n",
+    "\r": r"\r",
+    "\t": r"\t",
+}
 
 
 def parts(secret: str) -> tuple[str, ...]:
@@ -117,7 +125,9 @@ def parts(secret: str) -> tuple[str, ...]:
         return tuple(pieces)
     for raw_line in lines:
         line = raw_line.strip()
-        if len(line) >= SHORTEST_PART and _WORD.search(line):
+        if len(line) < SHORTEST_PART:
+            continue
+        if _WORD.search(line):
             pieces.append(line)
     return tuple(dict.fromkeys(pieces))
 
@@ -129,11 +139,13 @@ def credentials_in(text: str) -> Iterator[str]:
     yield from _matches(_DER, text, SHORTEST_KEY)
     for shape in _SHAPES:
         yield from _matches(shape, text, SHORTEST_CREDENTIAL)
-    if len(text) >= SHORTEST_KEY and _BASE64.fullmatch(text):
-        encoded = tuple(credentials_in(_decode(text)))
-        if encoded:
-            yield text
-            yield from encoded
+    if not _may_be_encoded_key(text):
+        return
+    decoded = _decode(text)
+    encoded = tuple(credentials_in(decoded))
+    if encoded:
+        yield text
+        yield from encoded
 
 
 def _matches(shape: re.Pattern[str], text: str, shortest: int) -> Iterator[str]:
@@ -151,9 +163,17 @@ def holds_credential(text: str) -> bool:
     if _holds_plain_credential(text):
         return True
     # A key in PEM is not base64 as a whole, so it can't get here.
-    if len(text) < SHORTEST_KEY or not _BASE64.fullmatch(text):
+    if not _may_be_encoded_key(text):
         return False
-    return _holds_plain_credential(_decode(text))
+    decoded = _decode(text)
+    return _holds_plain_credential(decoded)
+
+
+def _may_be_encoded_key(text: str) -> bool:
+    """Return whether the whole text is base64, and long enough for a key."""
+    if len(text) < SHORTEST_KEY:
+        return False
+    return _BASE64.fullmatch(text) is not None
 
 
 def _holds_plain_credential(text: str) -> bool:
@@ -182,7 +202,8 @@ def holds_private_key(text: str) -> bool:
     for first_line in _KEY_BEGINS.finditer(text):
         start = first_line.end()
         end = start + _KEY_HEADERS
-        body, _, _ = text[start:end].partition("----")
+        following = text[start:end]
+        body, _, _ = following.partition("----")
         if _KEY_BODY.search(body):
             return True
     return False
@@ -194,8 +215,8 @@ def _decode(text: str) -> str:
     standard = compact.translate(_STANDARD_BASE64)
     unpadded, _, _ = standard.partition("=")
     incomplete = len(unpadded) % 4
-    complete = unpadded[: len(unpadded) - incomplete]
-    data = base64.b64decode(complete)
+    stop = len(unpadded) - incomplete
+    data = base64.b64decode(unpadded[:stop])
     return data.decode("utf-8", "replace")
 
 
@@ -206,7 +227,8 @@ def session_words(uri: str, endpoint: str) -> set[str]:
     This is the only place that decides it, both for what is shown and for what is kept of a
     response.
     """
-    return {word for word in _LONG_WORD.findall(uri) if word not in endpoint}
+    words = _LONG_WORD.findall(uri)
+    return {word for word in words if word not in endpoint}
 
 
 def without_session(text: bytes, uri: str, endpoint: str) -> bytes:
@@ -217,8 +239,9 @@ def without_session(text: bytes, uri: str, endpoint: str) -> bytes:
     _, _, path = without_scheme.partition("/")
     forms = (uri, f"/{path}")
     secrets = [form for form in forms if len(form) >= SHORTEST_PART]
+    words = session_words(uri, endpoint)
     # The longest word comes first, because one may contain another.
-    secrets += sorted(session_words(uri, endpoint), key=len, reverse=True)
+    secrets += sorted(words, key=len, reverse=True)
     mask = MASK.encode()
     for secret in secrets:
         plain = secret.encode(errors="replace")
@@ -259,8 +282,9 @@ class Redactor:
         with self._lock:
             self._parts.update(new_parts)
             forms.update(self._forms)
+            by_length = sorted(forms, key=len)
             # A new tuple each time, because other threads may be reading the old one.
-            self._forms = tuple(sorted(forms, key=len))
+            self._forms = tuple(by_length)
 
     def add_session(self, uri: str, endpoint: str) -> None:
         """Mask every long word of a session URI that its endpoint's public URL does not have.
@@ -278,16 +302,19 @@ class Redactor:
         """Return `text` for programs: secrets as ***, otherwise unchanged, cut after `limit`
         characters.
         """
-        end = len(text)
+        length = len(text)
+        end = length
         if limit is not None:
-            end = min(limit, end)
-        is_cut = end < len(text)
+            end = min(limit, length)
+        is_cut = end < length
         # No secret is so short, and nothing that has the shape of one.
-        if len(text) < SHORTEST and not is_cut:
+        is_harmless = length < SHORTEST
+        if is_harmless and not is_cut:
             return text
+        spans = self._secret_spans(text, end)
         pieces: list[str] = []
         offset = 0
-        for start, stop in _merge(self._secret_spans(text, end)):
+        for start, stop in _merge(spans):
             if start >= end:
                 break
             pieces.append(text[offset:start])
@@ -298,7 +325,7 @@ class Redactor:
             pieces.append("…")
         return "".join(pieces)
 
-    def _secret_spans(self, text: str, end: int) -> list[tuple[int, int]]:
+    def _secret_spans(self, text: str, end: int) -> list[Span]:
         """Return where secrets begin and end in `text` up to `end`, in no order. They may
         overlap.
         """
@@ -306,27 +333,32 @@ class Redactor:
         # Enough is read beyond the end that a credential at the cut is complete.
         margin = _MARGIN
         if forms:
-            margin = max(margin, len(forms[-1]))
+            longest = forms[-1]
+            margin = max(margin, len(longest))
         window = text[: end + margin]
         spans = list(_spans(window, forms))
-        if self._session_words:
-            words = _LONG_WORD.finditer(window)
-            known = self._session_words
-            spans.extend(word.span() for word in words if word.group() in known)
+        known_words = self._session_words
+        if known_words:
+            for match in _LONG_WORD.finditer(window):
+                word = match.group()
+                if word in known_words:
+                    spans.append(match.span())
         return spans
 
     def clean(self, text: str, limit: int = LIMIT) -> str:
         """Return `text` for people: secrets as ***, deceptive characters made visible, newlines and
         tabs as they are.
         """
-        return _DECEPTIVE.sub(_visible, self.hide(text, limit))
+        without_secrets = self.hide(text, limit)
+        return _DECEPTIVE.sub(_visible, without_secrets)
 
     def one_line(self, text: str, limit: int = LIMIT) -> str:
         r"""Return `text` as `clean` does, on one line: newlines as `\n`, tabs as `\t`."""
-        return _BREAK.sub(_visible, self.clean(text, limit))
+        cleaned = self.clean(text, limit)
+        return _BREAK.sub(_visible, cleaned)
 
 
-def _spans(text: str, forms: tuple[str, ...]) -> Iterator[tuple[int, int]]:
+def _spans(text: str, forms: tuple[str, ...]) -> Iterator[Span]:
     """Yield where forms of a secret, and texts in the shape of one, begin and end in `text`."""
     for form in forms:
         # The forms after this one are at least as long. Most texts are shorter than most forms.
@@ -342,17 +374,18 @@ def _spans(text: str, forms: tuple[str, ...]) -> Iterator[tuple[int, int]]:
             yield match.span("secret")
 
 
-def _merge(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+def _merge(spans: Iterable[Span]) -> list[Span]:
     """Return the spans in order, with those joined that overlap or touch. Otherwise the rest of one
     secret could remain visible beside another.
     """
-    joined: list[tuple[int, int]] = []
-    for start, stop in sorted(spans):
-        if not joined or start > joined[-1][1]:
-            joined.append((start, stop))
-            continue
+    in_order = sorted(spans)
+    joined = in_order[:1]
+    for start, stop in in_order[1:]:
         last_start, last_stop = joined[-1]
-        joined[-1] = (last_start, max(stop, last_stop))
+        if start > last_stop:
+            joined.append((start, stop))
+        elif stop > last_stop:
+            joined[-1] = (last_start, stop)
     return joined
 
 
@@ -364,7 +397,8 @@ def _visible(match: re.Match[str]) -> str:
     code = ord(character)
     # A byte of a file name that is not UTF-8 (PEP 383).
     if 0xDC80 <= code <= 0xDCFF:
-        return f"\\x{code - 0xDC00:02x}"
+        byte = code - 0xDC00
+        return f"\\x{byte:02x}"
     if character in _NAMED:
         return _NAMED[character]
     if code < 0xA0:
@@ -374,26 +408,46 @@ def _visible(match: re.Match[str]) -> str:
 
 def _encoded_forms(part: str) -> Iterator[str]:
     """Yield the other forms in which a piece of a secret is likely to appear in a text."""
-    yield repr(part)[1:-1]
+    literal = repr(part)
+    yield literal[1:-1]
     for ascii_only in (True, False):
         once = _in_json(part, ascii_only=ascii_only)
         yield once
         yield _in_json(once, ascii_only=ascii_only)  # JSON inside of JSON
     raw = part.encode("utf-8", "surrogatepass")
-    for quoted in (quote(raw), quote(raw, safe=""), quote_plus(raw)):
+    in_urls = (
+        quote(raw),
+        quote(raw, safe=""),
+        quote_plus(raw),
+    )
+    for quoted in in_urls:
         yield quoted
-        yield re.sub("%..", lambda escape: escape.group().lower(), quoted)
-    # In base64 the characters at both ends also depend on the bytes before and after the secret.
-    # For each of the three places where it can begin in a group of three bytes, these are the
-    # characters that depend on the secret alone.
+        yield _ESCAPE.sub(_in_lower_case, quoted)
+    yield from _in_base64(raw)
+
+
+def _in_base64(raw: bytes) -> Iterator[str]:
+    """Yield how a secret looks in base64, in both alphabets, wherever it begins in what was
+    encoded.
+    """
+    # The characters at both ends also depend on the bytes before and after the secret. For each of
+    # the three places where it can begin in a group of three bytes, these are the characters that
+    # depend on the secret alone.
     for shift in range(3):
         shifted = bytes(shift) + raw
         encoded = base64.b64encode(shifted).decode("ascii")
-        first = (shift * 8 + 5) // 6
-        stop = len(shifted) * 8 // 6
+        shifted_bits = 8 * shift
+        all_bits = 8 * len(shifted)
+        first = (shifted_bits + 5) // 6
+        stop = all_bits // 6
         core = encoded[first:stop]
         yield core
         yield core.translate(_URL_BASE64)
+
+
+def _in_lower_case(escape: re.Match[str]) -> str:
+    """Return an escape of a URL with its digits in lower case."""
+    return escape.group().lower()
 
 
 def _in_json(part: str, *, ascii_only: bool) -> str:
