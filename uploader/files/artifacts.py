@@ -88,7 +88,8 @@ class Artifact:
         """
         if self.manifest is None:
             return ""
-        return ",".join(signer.sha256 for signer in self.manifest.signers)
+        fingerprints = [signer.sha256 for signer in self.manifest.signers]
+        return ",".join(fingerprints)
 
     @property
     def version(self) -> str:
@@ -105,17 +106,24 @@ class Artifact:
         """
         if self.data is not None:
             return io.BytesIO(self.data)
+        is_stream = self.size is None
         try:
-            file = self.access.open(self.location, pipe=self.size is None)
+            file = self.access.open(self.location, pipe=is_stream)
         except NotOpened as refusal:
             raise file_changed_error(self, f"it {refusal}") from None
-        how = difference(self, os.fstat(file.fileno()))
+        status = os.fstat(file.fileno())
+        how = difference(self, status)
         if how:
             file.close()
             raise file_changed_error(self, how)
         if not self.digests or self.size is None:
             return file
-        return CheckedFile(file, self.size, self.digests, self._refuse)
+        return CheckedFile(
+            file,
+            self.size,
+            self.digests,
+            self._refuse,
+        )
 
     def _refuse(self) -> NoReturn:
         raise file_changed_error(self, "its content is no longer what was checked")
@@ -138,25 +146,30 @@ def find(
     other text is a glob. `*` and `**` pass over names that begin with a dot, and `**` does not
     follow links to folders.
     """
-    _refuse_split_path(patterns, workspace.root, input_name)
+    root = workspace.root
+    _refuse_split_path(patterns, root, input_name)
     artifacts: dict[str, Artifact] = {}  # by real path
     problems = Problems()
     for pattern in patterns:
         if pattern == STREAM:
-            artifacts.setdefault(STREAM, Artifact(STREAM, STREAM, None))
+            stream = Artifact(STREAM, STREAM, size=None)
+            artifacts.setdefault(STREAM, stream)
             continue
         try:
-            matches = _Matches.of(pattern, workspace.root)
+            matches = _Matches.of(pattern, root)
         except (OSError, ValueError) as error:
-            what = f"`{printable(pattern)}`: {_why_not_listed(error, workspace.root)}."
-            problems.add(input_name, what)
+            shown_pattern = printable(pattern)
+            why = _why_not_listed(error, root)
+            problems.add(input_name, f"`{shown_pattern}`: {why}.")
             continue
         files, objections = _take_all(matches, workspace)
         for file in files:
             artifacts.setdefault(file.real_path, file.artifact)
-        problems.extend(_refusals(matches, files, objections, input_name))
+        refusals = _refusals(matches, files, objections, input_name)
+        problems.extend(refusals)
         if not files and not objections:
-            problems.add(input_name, _nothing(matches, workspace.root), _ACCEPTED)
+            what = _nothing(matches, root)
+            problems.add(input_name, what, _ACCEPTED)
     problems.raise_if_any()
     return tuple(artifacts.values())
 
@@ -198,7 +211,12 @@ class _Matches:
         """
         tidy = _tidy(pattern, root)
         if os.path.lexists(root / pattern):
-            return cls(pattern, tidy, exact=True, names=[tidy])
+            return cls(
+                pattern,
+                tidy,
+                exact=True,
+                names=[tidy],
+            )
         return cls(
             pattern,
             tidy,
@@ -224,25 +242,34 @@ def _refusals(
 ) -> list[Problem]:
     """Return a problem for each file that is not taken; the objections are by name."""
     problems: list[Problem] = []
+    pattern = printable(matches.pattern)
     taken_names = [file.name for file in taken]
+    refused_names = list(objections)
     for name, objection in objections.items():
+        shown_name = printable(name)
         if matches.exact:
-            problems.append(Problem(input_name, f"{printable(name)} {objection}."))
-            continue
-        pattern = printable(matches.pattern)
-        what = f"{printable(name)}, which `{pattern}` matches, {objection}."
-        accepted = _narrower(matches.tidy, taken_names, list(objections))
-        problems.append(Problem(input_name, what, accepted))
+            what = f"{shown_name} {objection}."
+            accepted = ""
+        else:
+            what = f"{shown_name}, which `{pattern}` matches, {objection}."
+            accepted = _narrower(matches.tidy, taken_names, refused_names)
+        problem = Problem(input_name, what, accepted)
+        problems.append(problem)
     return problems
 
 
 def _refuse_split_path(patterns: Sequence[str], root: Path, input_name: str) -> None:
     """Raise InputError for one path with blanks in it, which a shell has split into its words."""
-    if len(patterns) < 2 or os.path.lexists(root / patterns[0]):
+    count = len(patterns)
+    if count < 2:
+        return
+    first = root / patterns[0]
+    if os.path.lexists(first):
         return
     path = " ".join(patterns)
     if os.path.lexists(root / path):
-        what = f"`{printable(path)}` came in {len(patterns)} parts."
+        shown_path = printable(path)
+        what = f"`{shown_path}` came in {count} parts."
         raise InputError(Problem(input_name, what, "it in quotes"))
 
 
@@ -257,18 +284,21 @@ def _expand_sorted(pattern: str, root: Path) -> list[str]:
 
 def _why_not_listed(error: Exception, root: Path) -> str:
     """Return why a glob can't be followed, with the folder if it is known."""
-    folder = str(getattr(error, "filename", "")).removeprefix(f"{root}/")
+    why = reason(error)
+    path = str(getattr(error, "filename", ""))
+    folder = path.removeprefix(f"{root}/")
     if not folder:
-        return reason(error)
-    return f"the folder {printable(folder)} can't be read: {reason(error)}"
+        return why
+    return f"the folder {printable(folder)} can't be read: {why}"
 
 
 def part(files: tuple[Artifact, ...], k: int, n: int) -> tuple[Artifact, ...]:
     """Return the k-th (from 1) of n contiguous parts of the list. Their lengths differ by at most
     one.
     """
-    start = len(files) * (k - 1) // n
-    stop = len(files) * k // n
+    count = len(files)
+    start = count * (k - 1) // n
+    stop = count * k // n
     return files[start:stop]
 
 
@@ -289,7 +319,8 @@ def _is_too_large(artifact: Artifact) -> bool:
     """Return whether an inspected artifact has more bytes than Google Play accepts."""
     if artifact.size is None or artifact.manifest is None:
         return False
-    return artifact.size > MAX_ARTIFACT[artifact.manifest.kind]
+    limit = MAX_ARTIFACT[artifact.manifest.kind]
+    return artifact.size > limit
 
 
 def _with_manifest(artifact: Artifact) -> Artifact:
@@ -310,7 +341,8 @@ def add_digests(artifact: Artifact) -> Artifact:
         return artifact
     with artifact.open() as file:
         digests = digest_blocks(file, artifact.size)
-        how = difference(artifact, os.fstat(file.fileno()))
+        status = os.fstat(file.fileno())
+    how = difference(artifact, status)
     if how:
         raise file_changed_error(artifact, how)
     return replace(artifact, digests=digests)
@@ -322,22 +354,27 @@ def identity(status: os.stat_result) -> Identity:
 
     A program that rewrites a file can set its mtime back, but not its ctime.
     """
-    return (status.st_dev, status.st_ino, status.st_mtime_ns, status.st_ctime_ns)
+    return (
+        status.st_dev,
+        status.st_ino,
+        status.st_mtime_ns,
+        status.st_ctime_ns,
+    )
 
 
 def difference(artifact: Artifact, status: os.stat_result) -> str:
     """Return how a file differs now from what was found, in words; empty when it is the same file
     and was not changed.
     """
+    found = artifact.identity
     current = identity(status)
     if artifact.size is None:
         # Writing into a pipe changes its times, but not its device and inode.
-        if current[:2] != artifact.identity[:2]:
+        if current[:2] != found[:2]:
             return "it was replaced"
         return ""
     if status.st_size != artifact.size:
         return f"its size was {artifact.size} bytes and is now {status.st_size}"
-    found = artifact.identity
     if artifact.digests:
         # A new mode or link changes the ctime as well. It is not compared if the digests show any
         # change of the content.
@@ -386,8 +423,11 @@ def expand(pattern: str, root: Path) -> list[str]:
     over each folder once for a segment.
     """
     segments = [segment for segment in pattern.split("/") if segment]
+    last = len(segments) - 1
     names: list[str] = []
-    start = "/" if pattern.startswith("/") else ""
+    start = ""
+    if pattern.startswith("/"):
+        start = "/"
     # folders to search, each with the number of the segment that is looked for in it
     todo = [(start, 0)]
     done: set[tuple[str, int]] = set()
@@ -398,19 +438,20 @@ def expand(pattern: str, root: Path) -> list[str]:
         done.add(place)
         folder, number = place
         segment = segments[number]
-        is_last = number == len(segments) - 1
+        is_last = number == last
         is_deep = segment == "**"
         if is_deep and not is_last:
             # `**` also matches without any folder.
             todo.append((folder, number + 1))
         for entry in _matching_entries(root / folder, segment):
             path = f"{folder}{entry.name}"
+            below = f"{path}/"
             if is_deep and entry.is_folder:
-                todo.append((f"{path}/", number))
+                todo.append((below, number))
             elif is_last:
                 names.append(path)
             elif entry.is_folder:
-                todo.append((f"{path}/", number + 1))
+                todo.append((below, number + 1))
     return names
 
 
@@ -431,7 +472,8 @@ def _matching_entries(folder: Path, segment: str) -> Iterator[_Entry]:
         if entry.is_folder or segment == "**":
             yield entry
         else:
-            is_folder = os.path.isdir(folder / entry.name)  # noqa: PTH112  # it raises no error
+            path = folder / entry.name
+            is_folder = os.path.isdir(path)  # noqa: PTH112  # it raises no error
             yield _Entry(entry.name, is_folder)
 
 
@@ -456,9 +498,12 @@ def _list_candidates(folder: Path, segment: str) -> list[_Entry]:
 
 
 def _matches_segment(name: str, segment: str) -> bool:
-    if name.startswith(".") and not segment.startswith("."):
+    is_hidden = name.startswith(".")
+    if is_hidden and not segment.startswith("."):
         return False
-    return segment == "**" or fnmatch.fnmatchcase(name, segment)
+    if segment == "**":
+        return True
+    return fnmatch.fnmatchcase(name, segment)
 
 
 def _take(name: str, workspace: Workspace, *, exact: bool) -> _File | None:
@@ -472,15 +517,18 @@ def _take(name: str, workspace: Workspace, *, exact: bool) -> _File | None:
         if path.is_symlink():
             raise NotOpened("is a broken symbolic link") from None
         raise NotOpened(f"can't be read: {reason(error)}") from None
-    if stat.S_ISDIR(status.st_mode):
+    mode = status.st_mode
+    if stat.S_ISDIR(mode):
         return None
     real_path = os.path.realpath(path)
     objection = workspace.objection(real_path, status, name=path.name)
-    if objection == LOGIN_FILE and not exact:
+    is_login = objection == LOGIN_FILE
+    if is_login and not exact:
         return None
-    is_file = stat.S_ISREG(status.st_mode)
-    is_usable = is_file or stat.S_ISFIFO(status.st_mode)
-    if not is_usable and objection != LOGIN_FILE:
+    is_file = stat.S_ISREG(mode)
+    is_pipe = stat.S_ISFIFO(mode)
+    is_usable = is_file or is_pipe
+    if not is_usable and not is_login:
         raise NotOpened("is neither a regular file nor a named pipe")
     if objection:
         raise NotOpened(objection)
@@ -525,37 +573,44 @@ def _globs_by_ending(
     _, _, last_segment = pattern.rpartition("/")
     if last_segment not in ("*", "**"):
         return []
-    endings = sorted({Path(name).suffix for name in taken})
+    taken_endings = {Path(name).suffix for name in taken}
     refused_endings = {Path(name).suffix for name in refused}
-    if len(endings) > _FEW or not all(endings):
+    if len(taken_endings) > _FEW:
         return []
-    if not refused_endings.isdisjoint(endings):
+    if "" in taken_endings:
+        return []
+    if not taken_endings.isdisjoint(refused_endings):
         return []
     start = pattern.removesuffix("*")
     if last_segment == "**":
         start = f"{pattern}/"
+    endings = sorted(taken_endings)
     return [f"{start}*{ending}" for ending in endings]
 
 
 def _nothing(matches: _Matches, root: Path) -> str:
     """Return why a pattern gives no file, with what may be meant: a sentence or two."""
     pattern = matches.pattern
-    what = f"'{printable(pattern)}' matches nothing"
+    shown_pattern = printable(pattern)
+    what = f"'{shown_pattern}' matches nothing"
     if not matches.names:
         if pattern.startswith("~"):
             return f"{what}: `~` is not expanded."
         hint = _hint(pattern, root)
         if pattern.startswith("/"):
             return f"{what}.{hint}"
-        return f"{what} in {printable(str(root))}.{hint}"
-    if (root / pattern).is_dir():
+        shown_root = printable(str(root))
+        return f"{what} in {shown_root}.{hint}"
+    path = root / pattern
+    if path.is_dir():
         folder = printable(pattern.rstrip("/"))
-        ending = _artifact_ending(root / pattern)
+        ending = _artifact_ending(path)
         return f"`{folder}` is a folder. Name its files: `{folder}/*{ending}`."
     for name in matches.names:
         # Only folders and `gha-creds-*.json` are passed over without an objection.
         if not (root / name).is_dir():
-            return f"{what} that can be uploaded: {printable(name)} {LOGIN_FILE}."
+            login_file = printable(name)
+            return f"{what} that can be uploaded: {login_file} {LOGIN_FILE}."
     return f"{what} that can be uploaded: only folders. Name the files, for example with `/**`."
 
 
@@ -564,11 +619,15 @@ def _hint(pattern: str, root: Path) -> str:
     hint = printable(path_hint(pattern, root))
     if hint:
         return hint
-    if _are_paths(pattern.split()):
+    words = pattern.split()
+    if _are_paths(words):
         return " Several paths need commas or line breaks between them."
     if pattern.startswith("/"):
         return " Inside a container the workspace has another path: use a path relative to it."
-    return files_nearby(pattern, root) or " Did an earlier step build it?"
+    nearby = files_nearby(pattern, root)
+    if nearby:
+        return nearby
+    return " Did an earlier step build it?"
 
 
 def _are_paths(words: Sequence[str]) -> bool:
@@ -581,7 +640,8 @@ def _are_paths(words: Sequence[str]) -> bool:
 def _artifact_ending(folder: Path) -> str:
     """Return `.aab` or `.apk`, whichever a file in the folder has; else empty."""
     for ending in (".aab", ".apk"):
-        if any(folder.glob(f"*{ending}")):
+        files = folder.glob(f"*{ending}")
+        if any(files):
             return ending
     return ""
 
@@ -590,12 +650,15 @@ def _tidy(pattern: str, workspace: Path) -> str:
     """Return the pattern without empty and `.` segments, relative when it begins with the
     workspace's path. `..` stays.
     """
-    segments = [segment for segment in pattern.split("/") if segment not in ("", ".")]
+    written = pattern.split("/")
+    segments = [segment for segment in written if segment not in ("", ".")]
+    tidy = "/".join(segments)
     if not pattern.startswith("/"):
-        return "/".join(segments)
-    root = [segment for segment in workspace.as_posix().split("/") if segment]
-    start = segments[: len(root)]
-    inside = segments[len(root) :]
-    if start == root and inside:
+        return tidy
+    folders = workspace.as_posix().split("/")
+    root = [folder for folder in folders if folder]
+    depth = len(root)
+    inside = segments[depth:]
+    if segments[:depth] == root and inside:
         return "/".join(inside)
-    return "/" + "/".join(segments)
+    return f"/{tidy}"
