@@ -54,6 +54,7 @@ _NPMRC: Final = re.compile(
 _PYPIRC: Final = re.compile(
     r"^[ \t]{0,20}password[ \t]{0,9}[=:][ \t]{0,9}[^\s$<%{]", re.MULTILINE
 )
+_SECTION: Final = re.compile(r"\[[\w.-]+\]$")
 _INDEX: Final = re.compile(
     r"^(?:\[(?:distutils|pypi|testpypi)\]|[ \t]{0,20}repository[ \t]{0,9}[=:])",
     re.MULTILINE,
@@ -81,6 +82,8 @@ _LOGIN_URL: Final = re.compile(
     r"https?://[^\s/:@]{0,999}:(?![$<{%])[^\s/@]{1,999}@[^\s@]+"
 )
 _SHORTEST_BASE64: Final = 160  # characters; an elliptic key has 164
+# from the alphabet of URLs (RFC 4648, section 5)
+_STANDARD_BASE64: Final = str.maketrans("-_", "+/")
 _BASE64: Final = re.compile(r"[\w+/-]+={0,2}", re.ASCII)
 _BASE64_WORD: Final = re.compile(
     rf"(?<![\w+/-])[\w+/-]{{{_SHORTEST_BASE64},}}={{0,2}}", re.ASCII
@@ -138,10 +141,12 @@ _PKCS8_ENCRYPTED: Final = re.compile(
     re.DOTALL,
 )
 _PKCS1: Final = re.compile(
-    rb"\x30" + _LENGTH + rb"\x02\x01\x00\x02" + _LENGTH + rb"\x00", re.DOTALL
+    rb"\x30" + _LENGTH + rb"\x02\x01\x00\x02" + _LENGTH + rb"\x00",
+    re.DOTALL,
 )
 _SEC1: Final = re.compile(
-    rb"\x30" + _LENGTH + rb"\x02\x01\x01\x04[\x1c-\x42]", re.DOTALL
+    rb"\x30" + _LENGTH + rb"\x02\x01\x01\x04[\x1c-\x42]",
+    re.DOTALL,
 )
 
 
@@ -156,14 +161,15 @@ def kind_of_file(descriptor: int) -> str:
     Reads without moving the descriptor's position. Raises OSError.
     """
     data = os.pread(descriptor, HEAD + _MARGIN, 0)
-    if data.startswith(_JKS) or _PKCS12.match(data) or _is_bouncy_castle(data):
+    if _is_keystore(data):
         data = os.pread(descriptor, _MAX_KEYSTORE, 0)
     return kind_of(data)
 
 
 def is_lfs_pointer(descriptor: int) -> bool:
     """Return whether an open regular file stands for one that Git LFS keeps. Raises OSError."""
-    return os.pread(descriptor, len(_LFS), 0) == _LFS
+    start = os.pread(descriptor, len(_LFS), 0)
+    return start == _LFS
 
 
 def kind_of(data: bytes, nested: int = 0) -> str:
@@ -175,11 +181,13 @@ def kind_of(data: bytes, nested: int = 0) -> str:
         return kind
     if data.startswith(_SQLITE):
         # gcloud keeps its logins in such files.
-        return _holding(google_secret(data.decode("latin-1")))
+        content = data.decode("latin-1")
+        return _holding(google_secret(content))
     text = _text(data[: HEAD + _MARGIN])
-    kind = _json_credential(text) or _secret_in_text(text) or _settings(text)
-    if kind:
-        return kind
+    for recognise in (_json_credential, _secret_in_text, _settings):
+        kind = recognise(text)
+        if kind:
+            return kind
     return _credential_in_base64(text, nested)
 
 
@@ -189,8 +197,10 @@ def _text(data: bytes) -> str:
     """
     start = data.lstrip(b"\0")
     encoding = json.detect_encoding(start)
-    text = start.decode(encoding, "replace").removeprefix("\ufeff")
-    return text.partition("\0")[0]
+    text = start.decode(encoding, "replace")
+    text = text.removeprefix("\ufeff")
+    before_nul, _, _ = text.partition("\0")
+    return before_nul
 
 
 def _json_credential(text: str) -> str:
@@ -198,8 +208,9 @@ def _json_credential(text: str) -> str:
     start = _behind_comments(text)
     if not start.startswith(("{", "[")):
         return ""
+    decoder = json.JSONDecoder(strict=False)
     try:
-        value, _ = json.JSONDecoder(strict=False).raw_decode(start)
+        value, _ = decoder.raw_decode(start)
     except (ValueError, RecursionError):
         return ""
     for member in _objects(value):
@@ -213,7 +224,8 @@ def _behind_comments(text: str) -> str:
     """Return the text without the comments and the white space that it begins with."""
     offset = 0
     while offset < len(text):
-        if text[offset].isspace() or text[offset] == "\ufeff":
+        character = text[offset]
+        if character.isspace() or character == "\ufeff":
             offset += 1
         elif text.startswith(("//", "#"), offset):
             offset = _end_of(text, "\n", offset)
@@ -246,7 +258,8 @@ def _objects(value: Any) -> Iterator[dict[str, Any]]:
 
 def _credential_object(value: dict[str, Any]) -> str:
     """Return what credential a JSON object is; empty if none."""
-    kind, field = _GOOGLE.get(str(value.get("type")), ("", ""))
+    type_name = str(value.get("type"))
+    kind, field = _GOOGLE.get(type_name, ("", ""))
     if kind and value.get(field):
         return kind
     for name in ("installed", "web"):
@@ -257,9 +270,9 @@ def _credential_object(value: dict[str, Any]) -> str:
         if secret and isinstance(secret, str):
             return "an OAuth client with its secret"
     # google-auth writes a user's credential without a type.
-    if _is_secret(value.get("client_secret")) and _is_secret(
-        value.get("refresh_token")
-    ):
+    has_client_secret = _is_secret(value.get("client_secret"))
+    has_refresh_token = _is_secret(value.get("refresh_token"))
+    if has_client_secret and has_refresh_token:
         return "a Google user's credential"
     if _has_docker_login(value):
         return "a Docker configuration with a login"
@@ -271,7 +284,9 @@ def _is_secret(value: Any) -> bool:
     if not isinstance(value, str):
         return False
     plain = value.strip("\"' ")
-    return bool(plain) and not _PLACEHOLDER.match(plain)
+    if not plain:
+        return False
+    return _PLACEHOLDER.match(plain) is None
 
 
 def _has_docker_login(value: dict[str, Any]) -> bool:
@@ -300,10 +315,11 @@ def _is_user_and_password(value: Any) -> bool:
     if not isinstance(value, str):
         return False
     try:
-        user, colon, password = base64.b64decode(value, validate=True).partition(b":")
+        login = base64.b64decode(value, validate=True)
     except ValueError:
         return False
-    return bool(user and colon and password)
+    user, _, password = login.partition(b":")
+    return bool(user and password)
 
 
 def _secret_in_text(text: str) -> str:
@@ -337,16 +353,20 @@ def _settings(text: str) -> str:
         return "a .netrc file with a password"
     if _has_signing_password(text):
         return "a properties file with the password of a signing key"
-    if _NPMRC.search(text) and all("=" in line for line in lines):
+    has_npm_token = _NPMRC.search(text) is not None
+    if has_npm_token and all("=" in line for line in lines):
         return "an .npmrc file with a token"
-    if re.match(r"\[[\w.-]+\]$", lines[0]) and _has_index_password(text):
+    has_section = _SECTION.match(lines[0]) is not None
+    if has_section and _has_index_password(text):
         return "a .pypirc file with a password"
     return ""
 
 
 def _has_index_password(text: str) -> bool:
     """Return whether a text has a user and a password for a package index."""
-    if not _INDEX.search(text) or "username" not in text:
+    if not _INDEX.search(text):
+        return False
+    if "username" not in text:
         return False
     return _PYPIRC.search(text) is not None
 
@@ -363,8 +383,10 @@ def _has_signing_password(text: str) -> bool:
     key_passwords = _secrets(properties, _KEY_PASSWORD)
     if any(_KEYSTORE.search(name) for name in properties):
         return bool(store_passwords or key_passwords)
-    if any(len(properties[name].split()) == 1 for name in store_passwords):
-        return True
+    for name in store_passwords:
+        words = properties[name].split()
+        if len(words) == 1:
+            return True
     return any(name.isupper() for name in key_passwords)
 
 
@@ -382,7 +404,8 @@ def _properties(text: str) -> dict[str, str]:
     """
     properties: dict[str, str] = {}
     for line in _logical_lines(text):
-        match = _PROPERTY.fullmatch(_ESCAPED.sub(_letter, line))
+        plain = _ESCAPED.sub(_letter, line)
+        match = _PROPERTY.fullmatch(plain)
         if not match:
             return {}
         name, value, value_behind_blank = match.groups()
@@ -395,7 +418,8 @@ def _logical_lines(text: str) -> Iterator[str]:
     pieces: list[str] = []
     for raw_line in text.splitlines():
         line = raw_line.strip()
-        if not pieces and (not line or line.startswith(_COMMENTS)):
+        says_nothing = not line or line.startswith(_COMMENTS)
+        if says_nothing and not pieces:
             continue
         pieces.append(line.removesuffix("\\"))
         if not line.endswith("\\"):
@@ -404,7 +428,8 @@ def _logical_lines(text: str) -> Iterator[str]:
 
 
 def _letter(escape: re.Match[str]) -> str:
-    return chr(int(escape[1], 16))
+    code = int(escape[1], 16)
+    return chr(code)
 
 
 def _credential_in_base64(text: str, nested: int) -> str:
@@ -412,7 +437,8 @@ def _credential_in_base64(text: str, nested: int) -> str:
     if nested == _MAX_NESTED:
         return ""
     for part in _encoded_parts(text):
-        kind = kind_of(_decode(part), nested + 1)
+        data = _decode(part)
+        kind = kind_of(data, nested + 1)
         if kind:
             return f"{kind} in base64"
     return ""
@@ -420,13 +446,15 @@ def _credential_in_base64(text: str, nested: int) -> str:
 
 def _decode(part: str) -> bytes:
     """Decode base64 in either alphabet, with or without padding; nothing if it can't be."""
-    plain = part.translate(str.maketrans("-_", "+/")).rstrip("=")
+    standard = part.translate(_STANDARD_BASE64)
+    plain = standard.rstrip("=")
     rest = len(plain) % 4
     if rest == 1:
         # One character is less than a byte.
         plain = plain[:-1]
     elif rest:
-        plain += "=" * (4 - rest)
+        missing = 4 - rest
+        plain += "=" * missing
     try:
         return base64.b64decode(plain)
     except binascii.Error:
@@ -436,7 +464,8 @@ def _decode(part: str) -> bytes:
 def _encoded_parts(text: str) -> Iterator[str]:
     """Yield what may be base64: the whole text, each long word, and each block of lines."""
     whole = "".join(text.split())
-    if len(whole) >= _SHORTEST_BASE64 and _BASE64.fullmatch(whole):
+    is_long = len(whole) >= _SHORTEST_BASE64
+    if is_long and _BASE64.fullmatch(whole):
         yield whole
     yield from _BASE64_WORD.findall(text)
     for block in _wrapped_blocks(text):
@@ -455,34 +484,41 @@ def _wrapped_blocks(text: str) -> Iterator[str]:
     for line in lines:
         # Mails quote with `>`.
         word = line.strip(" \t>")
+        length = len(word)
         is_base64 = _BASE64_LINE.fullmatch(word) is not None
-        if block and is_base64 and len(word) == len(block[0]):
-            block.append(word)
-            continue
-        if block and is_base64 and len(word) < len(block[0]):
-            block.append(word)
-            # A shorter line ends this block, and does not begin another one.
-            is_base64 = False
+        if block and is_base64:
+            width = len(block[0])
+            if length == width:
+                block.append(word)
+                continue
+            if length < width:
+                # A shorter line ends this block, and does not begin another one.
+                block.append(word)
+                is_base64 = False
         yield "".join(block)
         block = []
-        if is_base64 and len(word) >= _SHORTEST_LINE:
+        if is_base64 and length >= _SHORTEST_LINE:
             block = [word]
 
 
 def _binary_key(data: bytes) -> str:
     """Return `a private key` if the bytes are one in DER; else empty."""
     for pattern in (_PKCS8, _PKCS8_ENCRYPTED, _PKCS1, _SEC1):
-        if pattern.match(data) and _der_length(data) == len(data):
+        if not pattern.match(data):
+            continue
+        if _der_length(data) == len(data):
             return "a private key"
     return ""
 
 
 def _der_length(data: bytes) -> int:
     """Return how many bytes a DER value has, including its own tag and length (X.690, 8.1.3)."""
-    if data[1] < 0x80:
-        return 2 + data[1]
-    count = data[1] & 0x7F
-    return 2 + count + int.from_bytes(data[2 : 2 + count], "big")
+    first = data[1]
+    if first < 0x80:
+        return 2 + first
+    header = 2 + (first & 0x7F)
+    length = int.from_bytes(data[2:header], "big")
+    return header + length
 
 
 def _keystore(data: bytes) -> str:
@@ -505,6 +541,15 @@ def _keystore(data: bytes) -> str:
     return kind
 
 
+def _is_keystore(data: bytes) -> bool:
+    """Return whether the bytes begin as a keystore does."""
+    if data.startswith(_JKS):
+        return True
+    if _PKCS12.match(data):
+        return True
+    return _is_bouncy_castle(data)
+
+
 def _holds_key(entries: Iterator[bool]) -> bool:
     """Return whether one of the entries is a key. What can't be read counts as a key, since only
     its owner can say what it is.
@@ -521,7 +566,11 @@ def _is_bouncy_castle(data: bytes) -> bool:
     """
     if len(data) < 32:
         return False
-    if data[:4] not in (b"\0\0\0\1", b"\0\0\0\2") or data[4:8] != b"\0\0\0\x14":
+    version = int.from_bytes(data[:4], "big")
+    if version not in (1, 2):
+        return False
+    salt_length = int.from_bytes(data[4:8], "big")
+    if salt_length != 20:
         return False
     iterations = int.from_bytes(data[28:32], "big")
     return 1024 <= iterations <= 2047
@@ -548,7 +597,8 @@ class _Reader:
             self._skip(8)
             if version == 2:
                 self._text()
-            self._skip(self._number())
+            length = self._number()
+            self._skip(length)
 
     def bouncy_castle_entries(self) -> Iterator[bool]:
         """Yield for each entry whether it is a key. An entry has a byte for its kind, an alias, a
@@ -568,13 +618,17 @@ class _Reader:
             if self._number():
                 raise _Cut
             self._text()
-            self._skip(self._number())
+            length = self._number()
+            self._skip(length)
 
     def _number(self) -> int:
-        return int.from_bytes(self._take(4), "big")
+        number = self._take(4)
+        return int.from_bytes(number, "big")
 
     def _text(self) -> str:
-        return self._take(int.from_bytes(self._take(2), "big")).decode()
+        length = int.from_bytes(self._take(2), "big")
+        text = self._take(length)
+        return text.decode()
 
     def _skip(self, count: int) -> None:
         self._take(count)
