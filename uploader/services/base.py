@@ -26,7 +26,18 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Json: TypeAlias = Any
+JsonObject: TypeAlias = Mapping[str, Json]
 Dialect = Literal["content-range", "goog-upload"]
+# several texts by their names, in order
+Pairs: TypeAlias = tuple[tuple[str, str], ...]
+# the cells of a row
+Row: TypeAlias = tuple[str, ...]
+# the name of a line in a chart, and its values
+Series: TypeAlias = tuple[str, tuple[float, ...]]
+# says why a refusal passes by itself; empty for any other
+PassingReason: TypeAlias = Callable[[ApiError], str]
+# gives the value of a name in the journal, None if there is none
+Recall: TypeAlias = Callable[[str], str | None]
 
 
 @dataclass(frozen=True)
@@ -60,7 +71,7 @@ class Endpoint:
     media_types: tuple[str, ...]
     scopes: tuple[str, ...]
     http_method: str = "POST"
-    query: tuple[tuple[str, str], ...] = ()
+    query: Pairs = ()
     max_size: int | None = None
     dialect: Dialect = "content-range"
     simple: bool = True
@@ -85,7 +96,7 @@ class Endpoint:
         """
         return not self.idempotent and not self.looked_up
 
-    def identify(self, resource: Mapping[str, Json]) -> str:
+    def identify(self, resource: JsonObject) -> str:
         """Return the identifier in a response as text; empty if it has none of `id_fields`."""
         if self.completion:
             resource = self.completion.resource(resource)
@@ -116,11 +127,11 @@ class Call:
     method: str
     root: str
     path: str
-    query: tuple[tuple[str, str], ...] = ()
+    query: Pairs = ()
     json: Json | None = None
     idempotent: bool = True
     what: str = ""
-    retry_on: Callable[[ApiError], str] | None = None
+    retry_on: PassingReason | None = None
     closing: bool = False
     promised: tuple[str, ...] = ()
     may_be_empty: bool = False
@@ -140,7 +151,7 @@ class Search:
     """
 
     call: Call
-    find: Callable[[Json], Mapping[str, Json] | None]
+    find: Callable[[Json], JsonObject | None]
 
 
 @dataclass(frozen=True)
@@ -156,8 +167,8 @@ class Upload:
     endpoint: Endpoint
     artifact: Artifact
     media_type: str
-    metadata: Mapping[str, Json] | None = None
-    retry_on: Callable[[ApiError], str] | None = None
+    metadata: JsonObject | None = None
+    retry_on: PassingReason | None = None
     search: Search | None = None
     changes: str = ""
     quiet: bool = False
@@ -184,7 +195,7 @@ class Download:
     public: bool = False
     sha256: str = ""
     seconds: float = 6 * 3600.0  # 10 GiB at 500 KB a second
-    retry_on: Callable[[ApiError], str] | None = None
+    retry_on: PassingReason | None = None
 
 
 @dataclass(frozen=True)
@@ -208,7 +219,7 @@ class Chart:
     labels: tuple[str, ...]
     bars: tuple[float, ...]
     over: tuple[bool, ...]
-    lines: tuple[tuple[str, tuple[float, ...]], ...]
+    lines: tuple[Series, ...]
     note: str = ""
 
 
@@ -221,21 +232,22 @@ class Section:
     """
 
     title: str
-    header: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
+    header: Row
+    rows: tuple[Row, ...]
     charts: tuple[Chart, ...] = ()
     facts: ReleaseFacts | None = None
     folded: bool = False
 
     @property
-    def table(self) -> tuple[tuple[str, ...], ...]:
+    def table(self) -> tuple[Row, ...]:
         """The header and the rows, without the columns in which no row has anything."""
-        columns = []
-        for column in zip(self.header, *self.rows, strict=True):
+        shown = []
+        columns = zip(self.header, *self.rows, strict=True)
+        for column in columns:
             _, *cells = column
             if any(cells):
-                columns.append(column)
-        return tuple(zip(*columns, strict=True))
+                shown.append(column)
+        return tuple(zip(*shown, strict=True))
 
     def lines(self) -> list[str]:
         """Return the table for a log, with a heading and aligned columns."""
@@ -245,7 +257,8 @@ class Section:
         lines = []
         for row in table:
             cells = map(str.ljust, row, widths)
-            lines.append("  ".join(cells).rstrip())
+            line = "  ".join(cells)
+            lines.append(line.rstrip())
         return lines
 
 
@@ -275,7 +288,7 @@ class Outcome:
     """
 
     headline: str
-    links: tuple[tuple[str, str], ...] = ()
+    links: Pairs = ()
     sections: tuple[Section, ...] = ()
     trouble: UploaderError | None = None
     remarks: str = ""
@@ -404,7 +417,7 @@ class Context(Protocol):
         """Put the results of these files first, in this order."""
 
     def replace_result(
-        self, result: FileResult, answer: Mapping[str, Json] | None = None
+        self, result: FileResult, answer: JsonObject | None = None
     ) -> None:
         """Replace an upload's result by one with what its own response did not say (an id, an
         error).
@@ -457,5 +470,5 @@ class Prepared:
     flow: Flow
     warnings: tuple[str, ...] = ()
     apps: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    unsettled: Callable[[Callable[[str], str | None]], str] = lambda _: ""
+    unsettled: Callable[[Recall], str] = lambda _: ""
     sends_files: bool = True
