@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
+from typing import TypeAlias
 from urllib.parse import urlsplit
 
 from uploader.errors import Problems
@@ -27,7 +28,7 @@ from uploader.files.android.limits import (
     MAX_SCREENSHOTS,
 )
 from uploader.files.android.notes import LocalizedFolder
-from uploader.files.artifacts import Artifact, add_digests, from_path
+from uploader.files.artifacts import Artifact, Artifacts, add_digests, from_path
 from uploader.files.workspace import Workspace
 
 # File name to the API's field.
@@ -65,6 +66,9 @@ _MAX_SEGMENTS = 4096
 # markers in the same range.
 _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 
+# a language and a type of images
+ImageSet: TypeAlias = tuple[str, str]
+
 
 @dataclass(frozen=True)
 class StoreFiles:
@@ -75,8 +79,8 @@ class StoreFiles:
     """
 
     texts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    images: Mapping[tuple[str, str], tuple[Artifact, ...]] = field(default_factory=dict)
-    empty: tuple[tuple[str, str], ...] = ()
+    images: Mapping[ImageSet, Artifacts] = field(default_factory=dict)
+    empty: tuple[ImageSet, ...] = ()
 
 
 def store_listing(
@@ -102,8 +106,8 @@ def store_listing(
         )
         return StoreFiles()
     texts: dict[str, Mapping[str, str]] = {}
-    images: dict[tuple[str, str], tuple[Artifact, ...]] = {}
-    empty: list[tuple[str, str]] = []
+    images: dict[ImageSet, Artifacts] = {}
+    empty: list[ImageSet] = []
     blank: list[Path] = []
     for entry in folder.entries():
         if not entry.is_dir():
@@ -116,7 +120,8 @@ def store_listing(
         blank += blank_texts
         if language_texts:
             texts[language] = language_texts
-        for kind, files in _images(folder, entry).items():
+        language_images = _images(folder, entry)
+        for kind, files in language_images.items():
             if files:
                 images[language, kind] = files
             else:
@@ -160,17 +165,19 @@ def _texts(
         is_video = field_name == "video"
         problems_before = len(folder.problems)
         text = folder.text(entry, MAX_LISTING_TEXT[field_name])
-        is_blank = not text and len(folder.problems) == problems_before
-        if is_blank and not is_video:
-            blank.append(entry)
-        elif text and is_video and not _is_at_youtube(text):
+        is_faulty = len(folder.problems) > problems_before
+        if not text:
+            if not is_faulty and not is_video:
+                blank.append(entry)
+            continue
+        if is_video and not _is_at_youtube(text):
             folder.wrong(
                 entry,
                 "is not the address of a YouTube video, and Google Play takes no other.",
                 "https://www.youtube.com/watch?v=…",
             )
-        elif text:
-            texts[field_name] = text
+            continue
+        texts[field_name] = text
     return texts, blank
 
 
@@ -180,7 +187,9 @@ def _is_at_youtube(text: str) -> bool:
         address = urlsplit(text)
     except ValueError:
         return False
-    return address.scheme in ("http", "https") and address.hostname in _YOUTUBE
+    if address.scheme not in ("http", "https"):
+        return False
+    return address.hostname in _YOUTUBE
 
 
 def _report_left_out(folder: LocalizedFolder, entry: Path) -> None:
@@ -220,7 +229,12 @@ def _nearest(name: str, names: Mapping[str, str]) -> str:
     """
     values = {_plain(key): value for key, value in names.items()}
     written = _plain(name)
-    similar = get_close_matches(written[:100], values, n=1, cutoff=_SIMILAR)
+    similar = get_close_matches(
+        written[:100],
+        values,
+        n=1,
+        cutoff=_SIMILAR,
+    )
     if not similar:
         return ""
     nearest = similar[0]
@@ -233,14 +247,15 @@ def _plain(name: str) -> str:
     return re.sub(r"[\s_.-]", "", name.lower())
 
 
-def _images(folder: LocalizedFolder, language: Path) -> dict[str, tuple[Artifact, ...]]:
+def _images(folder: LocalizedFolder, language: Path) -> dict[str, Artifacts]:
     """Return the images of one language by type, empty for the folder of a type without any."""
-    images: dict[str, tuple[Artifact, ...]] = {}
+    images: dict[str, Artifacts] = {}
     for entry in folder.entries(language / "images"):
+        is_folder = entry.is_dir()
         kind = entry.stem
-        if entry.is_dir():
+        if is_folder:
             kind = entry.name
-        if kind in _SEVERAL and entry.is_dir():
+        if kind in _SEVERAL and is_folder:
             files = _image_files(folder, entry)
         elif kind in SINGLE and _is_image(entry):
             files = [entry]
@@ -259,9 +274,7 @@ def _images(folder: LocalizedFolder, language: Path) -> dict[str, tuple[Artifact
     return images
 
 
-def _read_images(
-    folder: LocalizedFolder, files: list[Path], kind: str
-) -> tuple[Artifact, ...]:
+def _read_images(folder: LocalizedFolder, files: list[Path], kind: str) -> Artifacts:
     """Return the images of one type, without those that are no files."""
     images: list[Artifact] = []
     for file in files:
@@ -279,7 +292,8 @@ def _report_image_left_out(folder: LocalizedFolder, entry: Path, kind: str) -> N
     if intended:
         folder.wrong(entry, f"would be left out. Did you mean `{intended}`?")
     else:
-        known = ", ".join(_image_names("").values())
+        places = _image_names("")
+        known = ", ".join(places.values())
         folder.warn(entry, f"is not used. Known: {known}.")
 
 
@@ -295,8 +309,10 @@ def _image_files(folder: LocalizedFolder, below: Path) -> list[Path]:
 
 
 def _is_image(path: Path) -> bool:
-    has_ending = path.suffix.lower() in (".png", ".jpg", ".jpeg")
-    return has_ending and not path.is_dir()
+    ending = path.suffix.lower()
+    if ending not in (".png", ".jpg", ".jpeg"):
+        return False
+    return not path.is_dir()
 
 
 def _image(folder: LocalizedFolder, path: Path, kind: str) -> Artifact | None:
@@ -344,11 +360,13 @@ def _check_pixels(
     if rule.exact:
         if size != rule.exact:
             exact_width, exact_height = rule.exact
-            what = f"has {pixels}; {kind} must be {exact_width} x {exact_height}."
-            folder.wrong(path, what)
+            exactly = f"{exact_width} x {exact_height}"
+            folder.wrong(path, f"has {pixels}; {kind} must be {exactly}.")
         return
     short, long = sorted(size)
-    if short < rule.min_side or long > rule.max_side:
+    is_too_short = short < rule.min_side
+    is_too_long = long > rule.max_side
+    if is_too_short or is_too_long:
         sides = f"from {rule.min_side} to {rule.max_side}"
         folder.wrong(path, f"has {pixels}; each side of {kind} must be {sides}.")
     elif rule.square and short != long:
@@ -402,8 +420,10 @@ def _png_dimensions(data: bytes) -> tuple[int, int]:
     """Read the image header, which comes first (PNG, 11.2.2), and look for the end of the image."""
     width, height = struct.unpack_from(">2I", data, 16)
     first_chunk = data[12:16]
+    if first_chunk != b"IHDR":
+        return 0, 0
     tail = data[-_TAIL:]
-    if first_chunk != b"IHDR" or b"IEND" not in tail:
+    if b"IEND" not in tail:
         return 0, 0
     return width, height
 
@@ -424,9 +444,11 @@ def _jpeg_dimensions(data: bytes) -> tuple[int, int]:
         if marker == 0xFF:  # fill bytes may precede a marker
             offset += 1
             continue
-        (length,) = struct.unpack_from(">H", data, offset + 2)
+        segment = offset + 2
+        # The length counts its own two bytes.
+        (length,) = struct.unpack_from(">H", data, segment)
         if marker in _FRAMES:
-            height, width = struct.unpack_from(">2H", data, offset + 5)
+            height, width = struct.unpack_from(">2H", data, segment + 3)
             return width, height
-        offset += 2 + max(length, 2)
+        offset = segment + max(length, 2)
     return 0, 0
