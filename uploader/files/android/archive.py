@@ -47,7 +47,9 @@ ZIP_ERRORS = (
 # flag bits 0 (encrypted), 6 (strong encryption) and 13 (masked headers)
 _ENCRYPTED = 0x2041
 _UTF8_NAME = 0x0800  # flag bit 11
+_LOCAL_SIGNATURE = b"PK\3\4"
 _DIRECTORY_LINE = b"PK\1\2"
+_DIRECTORY_LINE_SIZE = 46  # bytes before the name, the extra fields and the comment
 _END_SIGNATURE = b"PK\5\6"
 _AMBIGUOUS = "may be read in several ways"
 _MAX_EXTRA = 4096  # bytes of the extra fields of one member; tools write some tens
@@ -59,6 +61,7 @@ _ZIP64_EXTRA = 0x0001
 # another name for the member, which only some readers take
 _UNICODE_PATH_EXTRA = 0x7075
 _END_RECORD = 22  # bytes; the last two are the length of the comment behind it
+_LONGEST_END = _END_RECORD + 0xFFFF  # bytes, with the longest comment
 # bytes; the last four are the lengths of the name and of the extra field behind it
 _LOCAL_HEADER = 30
 # A name under which a JAR signature, or the list that it signs, lies in a zip.
@@ -82,11 +85,11 @@ def input_errors(name: str, input_name: str = "files") -> Iterator[None]:
     try:
         yield
     except MalformedFile as error:
-        raise InputError(Problem(input_name, f"{name} {error}")) from None
+        problem = Problem(input_name, f"{name} {error}")
+        raise InputError(problem) from None
     except OSError as error:
-        raise InputError(
-            Problem(input_name, f"{name} can't be read: {reason(error)}.")
-        ) from None
+        problem = Problem(input_name, f"{name} can't be read: {reason(error)}.")
+        raise InputError(problem) from None
 
 
 class Archive:
@@ -122,7 +125,8 @@ class Archive:
         """Return the whole member, checked against its declared size and checksum. Raises
         MalformedFile, also for one that is larger than `max_bytes`.
         """
-        size = max(self.members[name].file_size, self.members[name].compress_size)
+        member = self.members[name]
+        size = max(member.file_size, member.compress_size)
         if size > max_bytes:
             raise MalformedFile(
                 f"declares {size:,} bytes for {name}; no more than {max_bytes:,} are plausible."
@@ -139,13 +143,12 @@ class Archive:
                 "Play does not accept encrypted archives; build it without a password."
             )
             raise MalformedFile(f"has an encrypted {name}.", hint)
+        method = member.compress_type
         # `zipfile` would read other methods as well.
-        if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            what = (
-                f"has {name} compressed with method {member.compress_type}; Android supports only "
-                "deflate."
+        if method not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise MalformedFile(
+                f"has {name} compressed with method {method}; Android supports only deflate."
             )
-            raise MalformedFile(what)
         left = min(member.file_size, max_bytes)
         try:
             with self._zip.open(member) as content:
@@ -153,11 +156,9 @@ class Archive:
                     left -= len(piece)
                     yield piece
         except (OSError, *ZIP_ERRORS) as error:
-            what = (
-                "differs from its checksum"
-                if "CRC" in str(error)
-                else "can't be decompressed"
-            )
+            what = "can't be decompressed"
+            if "CRC" in str(error):
+                what = "differs from its checksum"
             raise MalformedFile(f"is damaged: {name} {what}.") from None
         if left:
             raise MalformedFile(f"is damaged: {name} is shorter than declared.")
@@ -167,8 +168,10 @@ class Archive:
 
         For readers that go through all of them: nothing else bounds what that takes.
         """
-        unpacked = sum(member.file_size for member in self.members.values())
-        if unpacked > max(MAX_UNPACKED, MAX_RATIO * self._size):
+        members = self.members.values()
+        unpacked = sum(member.file_size for member in members)
+        plausible = max(MAX_UNPACKED, MAX_RATIO * self._size)
+        if unpacked > plausible:
             raise MalformedFile(
                 f"declares {unpacked:,} unpacked bytes, which is not plausible for a file of "
                 f"{self._size:,}."
@@ -176,10 +179,11 @@ class Archive:
 
     def offset(self, name: str) -> int:
         """Return where the content of a member begins in the file. Raises MalformedFile."""
-        header = self.members[name].header_offset
-        lengths = self.at(header + _LOCAL_HEADER - 4, 4)
+        member = self.members[name]
+        header_end = member.header_offset + _LOCAL_HEADER
+        lengths = self.at(header_end - 4, 4)
         name_length, extra_length = struct.unpack("<2H", lengths)
-        return header + _LOCAL_HEADER + int(name_length) + int(extra_length)
+        return header_end + int(name_length) + int(extra_length)
 
     @property
     def directory(self) -> int:
@@ -197,7 +201,8 @@ class Archive:
 
     def at(self, offset: int, length: int) -> bytes:
         """Return so many bytes of the file. Raises MalformedFile if they lie beyond its end."""
-        if 0 <= offset <= self._size - length:
+        last = self._size - length
+        if 0 <= offset <= last:
             self._file.seek(offset)
             data = self._file.read(length)
             if len(data) == length:
@@ -212,7 +217,7 @@ def open_zip(file: BinaryIO) -> zipfile.ZipFile:
         raise MalformedFile("is empty (0 bytes).")
     if not is_zip(file):
         file.seek(0)
-        if file.read(4) == b"PK\3\4":
+        if file.read(4) == _LOCAL_SIGNATURE:
             raise MalformedFile(
                 "is cut short: the directory at the end of the zip is missing.",
                 "Download or build it again.",
@@ -221,11 +226,14 @@ def open_zip(file: BinaryIO) -> zipfile.ZipFile:
             "is not a zip archive, so it can't be an APK or an Android App Bundle.",
             "Check what the pattern matched.",
         )
+    bounded = cast(IO[bytes], _BoundedFile(file))
     try:
-        archive = zipfile.ZipFile(cast(IO[bytes], _BoundedFile(file)))
+        archive = zipfile.ZipFile(bounded)
     except (OSError, *ZIP_ERRORS):
         raise MalformedFile("is damaged: its directory can't be read.") from None
-    if sum(member.compress_size for member in archive.infolist()) > size:
+    members = archive.infolist()
+    packed = sum(member.compress_size for member in members)
+    if packed > size:
         raise MalformedFile("is damaged: its members take more room than it has.")
     return archive
 
@@ -234,7 +242,8 @@ def has_utf8_name(member: zipfile.ZipInfo) -> bool:
     """Return whether the name of a member is in UTF-8; Android and Java refuse any other."""
     if member.flag_bits & _UTF8_NAME:
         return True
-    return _is_utf8(member.orig_filename.encode("cp437"))
+    raw_name = member.orig_filename.encode("cp437")
+    return _is_utf8(raw_name)
 
 
 def _name(member: zipfile.ZipInfo) -> str:
@@ -242,12 +251,14 @@ def _name(member: zipfile.ZipInfo) -> str:
     says so. `zipfile` reads it in the code page 437 without the flag, and so does this if it is not
     UTF-8.
     """
-    if member.flag_bits & _UTF8_NAME or member.filename.isascii():
-        return member.filename
+    name = member.filename
+    if member.flag_bits & _UTF8_NAME or name.isascii():
+        return name
     try:
-        return member.filename.encode("cp437").decode("utf-8")
+        raw_name = name.encode("cp437")
+        return raw_name.decode("utf-8")
     except UnicodeError:
-        return member.filename
+        return name
 
 
 def is_zip(file: BinaryIO) -> bool:
@@ -255,13 +266,15 @@ def is_zip(file: BinaryIO) -> bool:
     behind them, Android does not.
     """
     size = file.seek(0, io.SEEK_END)
-    file.seek(max(0, size - _END_RECORD - 0xFFFF))
+    start = max(0, size - _LONGEST_END)
+    file.seek(start)
     tail = file.read()
-    for match in re.finditer(b"PK\5\6", tail):
+    for match in re.finditer(_END_SIGNATURE, tail):
         end = match.start() + _END_RECORD
         if end > len(tail):
             continue
-        comment_length = int.from_bytes(tail[end - 2 : end], "little")
+        length_field = tail[end - 2 : end]
+        comment_length = int.from_bytes(length_field, "little")
         if end + comment_length == len(tail):
             return True
     return False
@@ -275,43 +288,48 @@ def check_unambiguous(file: BinaryIO) -> None:
     other names in extra fields. A reader that compares contents must find what the phone finds.
     """
     size = file.seek(0, io.SEEK_END)
-    start = max(0, size - _END_RECORD - 0xFFFF)
+    start = max(0, size - _LONGEST_END)
     file.seek(start)
     tail = file.read(size - start)
     position = tail.rfind(_END_SIGNATURE)
     end = start + position
-    if position < 0 or size - end < _END_RECORD:
+    room = size - end
+    if position < 0 or room < _END_RECORD:
         raise MalformedFile("is not a zip archive.")
     disk, directory_disk, on_disk, count, length, offset, comment = struct.unpack_from(
         "<4H2IH", tail, position + 4
     )
     if end + _END_RECORD + comment != size:
         raise MalformedFile(f"{_AMBIGUOUS}: its end record is not at its end.")
-    if disk or directory_disk or on_disk != count or offset + length != end:
+    has_other_disks = disk or directory_disk or on_disk != count
+    directory_end = offset + length
+    if has_other_disks or directory_end != end:
         raise MalformedFile(
             f"{_AMBIGUOUS}: its directory is not right before the end record."
         )
-    file.seek(max(0, end - _ZIP64_LOCATOR_SIZE))
+    locator = max(0, end - _ZIP64_LOCATOR_SIZE)
+    file.seek(locator)
     if file.read(4) == _ZIP64_LOCATOR:
         raise MalformedFile(
             f"{_AMBIGUOUS}: it has a second directory, in the form of zip64."
         )
     file.seek(0)
-    if count and file.read(4) != b"PK\3\4":
+    if count and file.read(4) != _LOCAL_SIGNATURE:
         raise MalformedFile(f"{_AMBIGUOUS}: something lies before its first entry.")
     if length > MAX_DIRECTORY:
         raise MalformedFile(f"declares a directory of {length:,} bytes.")
     file.seek(offset)
-    _check_directory(file.read(length), count)
+    directory = file.read(length)
+    _check_directory(directory, count)
 
 
 def _check_directory(directory: bytes, count: int) -> None:
     """Check each line of a directory. Raises MalformedFile."""
     position = 0
     for _ in range(count):
-        if not directory.startswith(_DIRECTORY_LINE, position) or position + 46 > len(
-            directory
-        ):
+        is_line = directory.startswith(_DIRECTORY_LINE, position)
+        name_start = position + _DIRECTORY_LINE_SIZE
+        if not is_line or name_start > len(directory):
             raise MalformedFile(
                 f"{_AMBIGUOUS}: its directory has fewer entries than it counts."
             )
@@ -319,16 +337,18 @@ def _check_directory(directory: bytes, count: int) -> None:
         name_length, extra_length, comment_length = struct.unpack_from(
             "<3H", directory, position + 28
         )
-        extra_start = position + 46 + name_length
-        name = directory[position + 46 : extra_start]
+        extra_start = name_start + name_length
+        comment_start = extra_start + extra_length
+        name = directory[name_start:extra_start]
         if b"\0" in name:
             raise MalformedFile(f"{_AMBIGUOUS}: the name of an entry has a zero byte.")
         if not _is_utf8(name):
             raise MalformedFile(f"{_AMBIGUOUS}: the name of an entry is no UTF-8.")
         if name.endswith(b"/") and unpacked:
             raise MalformedFile(f"{_AMBIGUOUS}: a folder in it has content.")
-        _check_extra_fields(directory[extra_start : extra_start + extra_length])
-        position = extra_start + extra_length + comment_length
+        extra_fields = directory[extra_start:comment_start]
+        _check_extra_fields(extra_fields)
+        position = comment_start + comment_length
     if position != len(directory):
         raise MalformedFile(
             f"{_AMBIGUOUS}: its directory has more entries than it counts."
@@ -365,18 +385,20 @@ class _BoundedFile:
     def read(self, size: int = -1) -> bytes:
         # No member is read in pieces so large, so this is the directory.
         if size > MAX_DIRECTORY:
-            what = (
+            raise MalformedFile(
                 f"declares a directory of {size:,} bytes; no more than {MAX_DIRECTORY:,} are "
                 "plausible."
             )
-            raise MalformedFile(what)
         data = self._file.read(size)
         offset = 0
         members = 0
         extras = 0
-        while data.startswith(_DIRECTORY_LINE, offset) and offset + 46 <= len(data):
+        while data.startswith(_DIRECTORY_LINE, offset):
+            name_start = offset + _DIRECTORY_LINE_SIZE
+            if name_start > len(data):
+                break
             name, extra, comment = struct.unpack_from("<3H", data, offset + 28)
-            offset += 46 + name + extra + comment
+            offset = name_start + name + extra + comment
             members += 1
             extras += extra
             if members > MAX_MEMBERS:
