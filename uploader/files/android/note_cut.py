@@ -38,22 +38,27 @@ def cut(text: str, limit: int = MAX_RELEASE_NOTES) -> CutNote:
     emoji, counts twice, so that the result fits however Google Play counts.
     """
     for place, mark in _PLACES:
-        room = _fitting(text, limit - len(mark) - len(ELLIPSIS))
+        ending = f"{mark}{ELLIPSIS}"
+        room = _fitting(text, limit - len(ending))
         end = _last_end(place, text, room)
         if end >= room * _LEAST:
             kept = text[:end].rstrip()
-            return CutNote(f"{kept}{mark}{ELLIPSIS}", text[end:].strip())
-    end = _between_characters(text, _fitting(text, limit - len(ELLIPSIS)))
-    kept = f"{text[:end]}{ELLIPSIS}"
+            left_out = text[end:].strip()
+            return CutNote(f"{kept}{ending}", left_out)
+    room = _fitting(text, limit - len(ELLIPSIS))
+    end = _between_characters(text, room)
+    kept = text[:end]
     left_out = text[end:].strip()
-    return CutNote(kept, left_out)
+    return CutNote(f"{kept}{ELLIPSIS}", left_out)
 
 
 def _fitting(text: str, limit: int) -> int:
     """Return how many of the first characters fit into so many UTF-16 units."""
     units = 0
     for number, character in enumerate(text):
-        units += 2 if character > "\uffff" else 1
+        units += 1
+        if character > "\uffff":
+            units += 1
         if units > limit:
             return number
     return len(text)
@@ -66,7 +71,8 @@ def _last_end(place: re.Pattern[str], text: str, room: int) -> int:
         if match.start() > room:
             break
         # a closing quotation mark belongs to its sentence
-        end = match.start() + len(match[0].rstrip())
+        closing = match[0].rstrip()
+        end = match.start() + len(closing)
         if end <= room:
             ends.append(end)
     return ends[-1]
@@ -75,11 +81,14 @@ def _last_end(place: re.Pattern[str], text: str, room: int) -> int:
 def _between_characters(text: str, end: int) -> int:
     """Return the last place up to `end` that divides no character of several code points."""
     while 0 < end < len(text):
-        joined = _ZERO_WIDTH_JOINER in text[end - 1 : end + 1]
+        before = text[end - 1]
+        behind = text[end]
+        joined = _ZERO_WIDTH_JOINER in (before, behind)
         # A modifier for the colour of the skin belongs to the character before it.
-        modifier = "\U0001f3fb" <= text[end] <= "\U0001f3ff"
+        modifier = "\U0001f3fb" <= behind <= "\U0001f3ff"
         # also the variation selectors, which are marks
-        mark = unicodedata.category(text[end]).startswith("M")
+        category = unicodedata.category(behind)
+        mark = category.startswith("M")
         if not (joined or modifier or mark):
             break
         end -= 1
