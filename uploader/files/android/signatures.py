@@ -94,7 +94,8 @@ def _read(certificates: Iterable[bytes]) -> tuple[SigningCertificate, ...]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            return tuple(dict.fromkeys(map(_signing_certificate, certificates)))
+            read = map(_signing_certificate, certificates)
+            return tuple(dict.fromkeys(read))
         except _UNREADABLE:
             return ()
 
@@ -106,14 +107,13 @@ def _signing_certificate(der: bytes) -> SigningCertificate:
     sha256 = hashlib.sha256(der).hexdigest()
     debug = ""
     with suppress(*_UNREADABLE):
-        subject = x509.load_der_x509_certificate(der).subject
+        certificate = x509.load_der_x509_certificate(der)
+        subject = certificate.subject
         names = subject.get_attributes_for_oid(NameOID.COMMON_NAME)
         # Android's build tools make a key of this name if they are given none.
         if any(name.value == "Android Debug" for name in names):
-            debug = (
-                "the debug certificate of Android's build tools "
-                f"({subject.rfc4514_string()[:_MAX_SUBJECT]})"
-            )
+            shown_subject = subject.rfc4514_string()[:_MAX_SUBJECT]
+            debug = f"the debug certificate of Android's build tools ({shown_subject})"
     if sha256 == _TEST_KEY:
         debug = "the Android Open Source Project's test key, which is public"
     return SigningCertificate(sha256, debug)
@@ -132,13 +132,19 @@ def _signers_of_jar(archive: Archive) -> Iterator[bytes]:
             continue
         block = archive.read(name)
         for certificate in pkcs7.load_der_pkcs7_certificates(block):
-            number = certificate.serial_number
-            # An INTEGER in DER has a sign, which may need a byte of its own.
-            length = number.bit_length() // 8 + 1
-            header = bytes([2, length])
-            serial = header + number.to_bytes(length, "big", signed=True)
-            if certificate.issuer.public_bytes() + serial in block:
+            issuer = certificate.issuer.public_bytes()
+            serial = _integer_in_der(certificate.serial_number)
+            if issuer + serial in block:
                 yield certificate.public_bytes(Encoding.DER)
+
+
+def _integer_in_der(number: int) -> bytes:
+    """Return a number as an INTEGER in DER (X.690, 8.3)."""
+    # It has a sign, which may need a byte of its own.
+    length = number.bit_length() // 8 + 1
+    header = bytes([2, length])
+    content = number.to_bytes(length, "big", signed=True)
+    return header + content
 
 
 def _signature_blocks(archive: Archive) -> list[str]:
@@ -151,7 +157,8 @@ def _signature_blocks(archive: Archive) -> list[str]:
     blocks: list[str] = []
     for upper_name in sorted(names):
         stem, _, ending = upper_name.rpartition(".")
-        if ending != "SF" and f"{stem}.SF" in names:
+        signature_file = f"{stem}.SF"
+        if ending != "SF" and signature_file in names:
             blocks.append(names[upper_name])
     return blocks
 
@@ -176,10 +183,11 @@ def _read_prefixed(data: bytes, count: int) -> list[bytes]:
     offset = 0
     while offset < len(data) and len(values) < count:
         (length,) = struct.unpack_from("<I", data, offset)
-        offset += 4 + length
+        start = offset + 4
+        offset = start + length
         if offset > len(data):
             raise IndexError(offset)
-        values.append(data[offset - length : offset])
+        values.append(data[start:offset])
     return values
 
 
@@ -207,6 +215,8 @@ def _values_by_scheme(archive: Archive) -> dict[int, bytes]:
             # An empty value can't be read, so that the file counts as not signed.
             values[scheme] = b""
             if 4 <= length <= _MAX_SIGNATURE:
-                values[scheme] = archive.before_directory(remaining - 12, length - 4)
+                value_start = remaining - 12
+                value_length = length - 4
+                values[scheme] = archive.before_directory(value_start, value_length)
         remaining -= 8 + length
     return values
