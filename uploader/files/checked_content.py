@@ -47,7 +47,8 @@ def digest_blocks(file: Readable, size: int) -> bytes:
 def _blocks(file: Readable, size: int) -> Iterator[bytes]:
     left = size
     while left:
-        block = _read_fully(file, min(CHECKED_BLOCK, left))
+        length = min(CHECKED_BLOCK, left)
+        block = _read_fully(file, length)
         if not block:
             return
         left -= len(block)
@@ -113,13 +114,16 @@ class CheckedFile(io.RawIOBase):
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
         """Go to an offset from the beginning, from here, or from the end."""
-        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: self._size}[
-            whence
-        ]
-        if start + offset < 0:
+        starts = {
+            os.SEEK_SET: 0,
+            os.SEEK_CUR: self._position,
+            os.SEEK_END: self._size,
+        }
+        position = starts[whence] + offset
+        if position < 0:
             raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
-        self._position = start + offset
-        return self._position
+        self._position = position
+        return position
 
     def read(self, size: int = -1) -> bytes:
         """Return so many bytes, or all that are left."""
@@ -129,8 +133,9 @@ class CheckedFile(io.RawIOBase):
         pieces: list[bytes] = []
         while self._position < stop:
             index, start = divmod(self._position, CHECKED_BLOCK)
-            end = start + stop - self._position
-            piece = self._block(index)[start:end]
+            left = stop - self._position
+            block = self._block(index)
+            piece = block[start : start + left]
             pieces.append(piece)
             self._position += len(piece)
         return b"".join(pieces)
@@ -151,7 +156,8 @@ class CheckedFile(io.RawIOBase):
         length = min(CHECKED_BLOCK, self._size - start)
         self._file.seek(start)
         block = _read_fully(self._file, length)
-        if len(block) != length or not self._is_checked(index, block):
+        is_complete = len(block) == length
+        if not is_complete or not self._is_checked(index, block):
             self._refuse()
         self._recent[index] = block
         if len(self._recent) > _KEPT:
@@ -159,5 +165,7 @@ class CheckedFile(io.RawIOBase):
         return block
 
     def _is_checked(self, index: int, block: bytes) -> bool:
-        expected = self._digests[index * _DIGEST : (index + 1) * _DIGEST]
-        return hashlib.sha256(block).digest() == expected
+        start = index * _DIGEST
+        expected = self._digests[start : start + _DIGEST]
+        digest = hashlib.sha256(block).digest()
+        return digest == expected

@@ -22,9 +22,10 @@ from uploader.errors import InputError, Problem, UploaderError
 from uploader.files.folders import NotAFolder, open_folder
 from uploader.files.workspace import Workspace, below, printable, reason
 
+_ALWAYS = os.O_NOFOLLOW | os.O_CLOEXEC  # no links, and not for other programs
 # O_NONBLOCK, so that a pipe does not hold the run
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
-_NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_READ = os.O_RDONLY | os.O_NONBLOCK | _ALWAYS
+_NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | _ALWAYS
 _BLOCK = 256 * 1024  # bytes
 
 
@@ -70,7 +71,8 @@ class Destination:
         Raises InputError as `check` does, UploaderError if the system does not let it be written.
         """
         with self._translate_errors(), self._folder(make=True) as folder:
-            temporary = f".{self.leaf[:100]}.{os.urandom(8).hex()}"
+            random = os.urandom(8).hex()
+            temporary = f".{self.leaf[:100]}.{random}"
             with open(temporary, "w+b", opener=_from(folder, _NEW)) as file:
                 try:
                     yield NewFile(self, file, temporary, folder)
@@ -83,7 +85,8 @@ class Destination:
         """Make the file hold exactly these bytes. Returns False if it did already. Raises as
         `writing` does.
         """
-        if self.holds(hashlib.sha256(data).hexdigest()):
+        sha256 = hashlib.sha256(data).hexdigest()
+        if self.holds(sha256):
             return False
         with self.writing() as file:
             file.write(data)
@@ -116,10 +119,13 @@ class Destination:
         """Open the folder of the file. Raises InputError, and FileNotFoundError if the folder does
         not exist and is not to be made.
         """
-        path = self.workspace.lexical(str(Path(self.path).parent))
-        if self.leaf in ("", "..") or self.path.endswith("/"):
+        leaf = self.leaf
+        parent = str(Path(self.path).parent)
+        path = self.workspace.lexical(parent)
+        if leaf in ("", "..") or self.path.endswith("/"):
             self.refuse("names a folder.")
-        objection = self.workspace.objection_to_writing(below(path) + self.leaf)
+        target = below(path) + leaf
+        objection = self.workspace.objection_to_writing(target)
         if objection:
             self.refuse(f"{objection}.")
         inside = self.workspace.inside(path)
@@ -146,7 +152,8 @@ class Destination:
 
     def refuse(self, what: str) -> NoReturn:
         """Raise InputError. `what` continues a sentence that begins with the name."""
-        raise InputError(Problem(self.input_name, f"{self.name} {what}"))
+        problem = Problem(self.input_name, f"{self.name} {what}")
+        raise InputError(problem)
 
     @contextmanager
     def _translate_errors(self) -> Iterator[None]:
@@ -210,7 +217,8 @@ def _digest(file: BinaryIO) -> str:
     return that of no bytes.
     """
     digest = hashlib.sha256()
-    if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+    status = os.fstat(file.fileno())
+    if stat.S_ISREG(status.st_mode):
         while block := file.read(_BLOCK):
             digest.update(block)
     return digest.hexdigest()
@@ -218,4 +226,8 @@ def _digest(file: BinaryIO) -> str:
 
 def _from(folder: int, flags: int) -> Callable[[str, int], int]:
     """Return an opener of names in the open folder."""
-    return lambda name, _: os.open(name, flags, 0o644, dir_fd=folder)
+
+    def open_name(name: str, _: int) -> int:
+        return os.open(name, flags, 0o644, dir_fd=folder)
+
+    return open_name
