@@ -7,6 +7,7 @@ import re
 # Brackets within brackets. The time that the YAML library takes grows with the square of their
 # number.
 MAX_NESTING = 100
+_SENTENCE_END = re.compile(r"[.!?…][\"'`)\]]*\s*$")
 
 
 def nested_deeply(text: str) -> bool:
@@ -28,8 +29,7 @@ def sentence(text: str) -> str:
     """Return the text with a full stop, unless it already ends like a sentence; a server's messages
     often do not.
     """
-    has_end = re.search(r"[.!?…][\"'`)\]]*\s*$", text) is not None
-    if not text or has_end:
+    if not text or _SENTENCE_END.search(text):
         return text
     return f"{text}."
 
@@ -47,9 +47,11 @@ def first_line(text: str, limit: int = 80) -> str:
     lines = text.strip().splitlines()
     if lines:
         first = lines[0].strip()
-    if first == text and len(text) <= limit:
+    is_all = first == text
+    if is_all and len(text) <= limit:
         return text
-    return f"{first[: limit - 1]}…"
+    shown = first[: limit - 1]
+    return f"{shown}…"
 
 
 def plural(count: int, noun: str) -> str:

@@ -25,6 +25,7 @@ _NEVER = ("intermediates", "node_modules")
 # Files of these kinds may be keys, which are not suggested.
 _SECRET = (".json", ".jks", ".keystore", ".p12", ".pem", ".key")
 _ENDING = re.compile(r"\.\w+$")
+_WILDCARD = re.compile(r"[*?\[]")
 
 
 @dataclass(frozen=True)
@@ -62,10 +63,11 @@ def files_nearby(pattern: str, root: Path, max_entries: int = MAX_ENTRIES) -> st
     names = sorted(nearby.names)
     names.sort(key=lambda name: _similarity(name, pattern), reverse=True)
     nearest = names[0]
-    has_wildcard = re.search(r"[*?\[]", pattern) is not None
-    if not has_wildcard and _similarity(nearest, pattern) >= _CLOSE:
+    is_close = _similarity(nearest, pattern) >= _CLOSE
+    if is_close and not _WILDCARD.search(pattern):
         return f" Did you mean `{printable(nearest)}`?"
-    in_backticks = [f"`{printable(name)}`" for name in names[:_SHOWN]]
+    first = names[:_SHOWN]
+    in_backticks = [f"`{printable(name)}`" for name in first]
     shown = ", ".join(in_backticks)
     more = len(names) - _SHOWN
     if more > 0:
@@ -93,7 +95,8 @@ def _find(root: Path, endings: tuple[str, ...], max_entries: int) -> _SearchResu
     for looked_at, name in enumerate(_walk(root), 1):
         if name.lower().endswith(endings):
             names.append(name)
-        if looked_at >= max_entries or len(names) >= _MAX_FOUND:
+        has_enough = len(names) >= _MAX_FOUND
+        if has_enough or looked_at >= max_entries:
             return _SearchResult(tuple(names), complete=False)
     return _SearchResult(tuple(names), complete=True)
 
@@ -106,7 +109,8 @@ def _walk(root: Path) -> Iterator[str]:
         try:
             with os.scandir(root / folder) as entries:
                 for entry in entries:
-                    if entry.name.startswith(".") or entry.name in _NEVER:
+                    is_hidden = entry.name.startswith(".")
+                    if is_hidden or entry.name in _NEVER:
                         continue
                     name = folder + entry.name
                     if entry.is_dir(follow_symlinks=False):
