@@ -63,7 +63,9 @@ def origin(url: str) -> Origin:
         return NOWHERE
     if parts.scheme not in _DEFAULT_PORTS:
         return NOWHERE
-    if "@" in parts.netloc or not parts.hostname:
+    if "@" in parts.netloc:
+        return NOWHERE
+    if not parts.hostname:
         return NOWHERE
     if port is None:
         port = _DEFAULT_PORTS[parts.scheme]
@@ -97,12 +99,16 @@ def is_google(url: str) -> bool:
 
 def _is_usual_https(url_origin: Origin) -> bool:
     """Return whether an origin is https at the usual port."""
-    return url_origin.scheme == "https" and url_origin.port == _DEFAULT_PORTS["https"]
+    if url_origin.scheme != "https":
+        return False
+    return url_origin.port == _DEFAULT_PORTS["https"]
 
 
 def _is_usual_http(url_origin: Origin) -> bool:
     """Return whether an origin is http at the usual port."""
-    return url_origin.scheme == "http" and url_origin.port == _DEFAULT_PORTS["http"]
+    if url_origin.scheme != "http":
+        return False
+    return url_origin.port == _DEFAULT_PORTS["http"]
 
 
 def is_google_service(url: str, service: str) -> bool:
@@ -133,7 +139,9 @@ def is_github_oidc(url: str, server: str) -> bool:
             return True
         if _GHE.fullmatch(url_origin.host) and _GHE.fullmatch(own.host):
             return True
-    if own.scheme != "https" or own.host == "github.com":
+    if own.scheme != "https":
+        return False
+    if own.host == "github.com":
         return False
     return url_origin == own
 
@@ -143,7 +151,9 @@ def is_aws_metadata(url: str) -> bool:
     usual port.
     """
     url_origin = origin(url)
-    return _is_usual_http(url_origin) and url_origin.host in _AWS_METADATA
+    if not _is_usual_http(url_origin):
+        return False
+    return url_origin.host in _AWS_METADATA
 
 
 def is_azure_metadata(url: str) -> bool:
@@ -158,7 +168,9 @@ def is_google_metadata(url: str) -> bool:
     usual port.
     """
     url_origin = origin(url)
-    return _is_usual_http(url_origin) and url_origin.host in _GOOGLE_METADATA
+    if not _is_usual_http(url_origin):
+        return False
+    return url_origin.host in _GOOGLE_METADATA
 
 
 def image_host(url: str) -> str:
@@ -177,7 +189,9 @@ def is_secure(url: str) -> bool:
     """Return whether the URL is https, or http on loopback, so that nobody on the way can read what
     is sent.
     """
-    return origin(url).scheme == "https" or on_loopback(url)
+    if origin(url).scheme == "https":
+        return True
+    return on_loopback(url)
 
 
 def may_use_proxy(url: str) -> bool:
@@ -186,7 +200,9 @@ def may_use_proxy(url: str) -> bool:
 
     Requests in clear text go only to this machine or its metadata server, and they exchange tokens.
     """
-    return origin(url).scheme == "https" and not on_loopback(url)
+    if origin(url).scheme != "https":
+        return False
+    return not on_loopback(url)
 
 
 def trusted(uri: str, endpoint: str) -> bool:
@@ -200,8 +216,10 @@ def trusted(uri: str, endpoint: str) -> bool:
     sessions may be anywhere on it.
     """
     if not is_google(uri):
-        url_origin = origin(uri)
-        return url_origin != NOWHERE and url_origin == origin(endpoint)
+        uri_origin = origin(uri)
+        if uri_origin == NOWHERE:
+            return False
+        return uri_origin == origin(endpoint)
     path = urlsplit(uri).path
     if not path.startswith(_SESSIONS):
         return False
