@@ -15,8 +15,8 @@ from collections.abc import Iterable, Iterator
 from typing import Final, TypeAlias
 from urllib.parse import quote, quote_plus
 
-# where a secret begins in a text, and where it ends
-Span: TypeAlias = tuple[int, int]
+SecretSpan: TypeAlias = tuple[int, int]
+"""Where a secret begins in a text, and where it ends."""
 
 MASK: Final = "***"
 # characters that people are shown of one text; the rest of a hostile answer is cut
@@ -308,8 +308,8 @@ class Redactor:
             end = min(limit, length)
         is_cut = end < length
         # No secret is so short, and nothing that has the shape of one.
-        is_harmless = length < SHORTEST
-        if is_harmless and not is_cut:
+        is_too_short = length < SHORTEST
+        if is_too_short and not is_cut:
             return text
         spans = self._secret_spans(text, end)
         pieces: list[str] = []
@@ -325,7 +325,7 @@ class Redactor:
             pieces.append("…")
         return "".join(pieces)
 
-    def _secret_spans(self, text: str, end: int) -> list[Span]:
+    def _secret_spans(self, text: str, end: int) -> list[SecretSpan]:
         """Return where secrets begin and end in `text` up to `end`, in no order. They may
         overlap.
         """
@@ -358,7 +358,7 @@ class Redactor:
         return _BREAK.sub(_visible, cleaned)
 
 
-def _spans(text: str, forms: tuple[str, ...]) -> Iterator[Span]:
+def _spans(text: str, forms: tuple[str, ...]) -> Iterator[SecretSpan]:
     """Yield where forms of a secret, and texts in the shape of one, begin and end in `text`."""
     for form in forms:
         # The forms after this one are at least as long. Most texts are shorter than most forms.
@@ -374,7 +374,7 @@ def _spans(text: str, forms: tuple[str, ...]) -> Iterator[Span]:
             yield match.span("secret")
 
 
-def _merge(spans: Iterable[Span]) -> list[Span]:
+def _merge(spans: Iterable[SecretSpan]) -> list[SecretSpan]:
     """Return the spans in order, with those joined that overlap or touch. Otherwise the rest of one
     secret could remain visible beside another.
     """

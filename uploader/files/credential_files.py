@@ -622,13 +622,13 @@ class _Reader:
             self._skip(length)
 
     def _number(self) -> int:
-        number = self._take(4)
-        return int.from_bytes(number, "big")
+        data = self._take(4)
+        return int.from_bytes(data, "big")
 
     def _text(self) -> str:
         length = int.from_bytes(self._take(2), "big")
-        text = self._take(length)
-        return text.decode()
+        data = self._take(length)
+        return data.decode()
 
     def _skip(self, count: int) -> None:
         self._take(count)

@@ -22,7 +22,8 @@ from uploader.errors import InputError, Problem, UploaderError
 from uploader.files.folders import NotAFolder, open_folder
 from uploader.files.workspace import Workspace, below, printable, reason
 
-_ALWAYS = os.O_NOFOLLOW | os.O_CLOEXEC  # no links, and not for other programs
+# follows no link, and is not inherited by other programs
+_ALWAYS = os.O_NOFOLLOW | os.O_CLOEXEC
 # O_NONBLOCK, so that a pipe does not hold the run
 _READ = os.O_RDONLY | os.O_NONBLOCK | _ALWAYS
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | _ALWAYS
@@ -71,8 +72,8 @@ class Destination:
         Raises InputError as `check` does, UploaderError if the system does not let it be written.
         """
         with self._translate_errors(), self._folder(make=True) as folder:
-            random = os.urandom(8).hex()
-            temporary = f".{self.leaf[:100]}.{random}"
+            suffix = os.urandom(8).hex()
+            temporary = f".{self.leaf[:100]}.{suffix}"
             with open(temporary, "w+b", opener=_from(folder, _NEW)) as file:
                 try:
                     yield NewFile(self, file, temporary, folder)

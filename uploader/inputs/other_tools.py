@@ -73,17 +73,16 @@ def tools() -> Mapping[str, Tool]:
     table = TABLE.read_text(encoding="utf-8")
     _, *sections = table.split("\n# ")
     for section in sections:
-        lines = section.strip().splitlines()
-        word, _, title = lines[0].partition(": ")
-        rows = map(_row, lines[1:])
+        head, *lines = section.strip().splitlines()
+        word, _, title = head.partition(": ")
+        rows = map(_row, lines)
         by_word[word] = Tool(title, tuple(rows))
     return by_word
 
 
 def _row(line: str) -> Row:
     """Read a line of the table: names, what they are here, and a remark, between bars."""
-    cells = map(str.strip, line.split("|"))
-    names, here, remark = cells
+    names, here, remark = map(str.strip, line.split("|"))
     return Row(
         names=tuple(names.split(", ")),
         here=here,
@@ -141,13 +140,8 @@ def nearly(plain: str) -> InputSpec[Any] | None:
         if squash(spec.name) == letters:
             return spec
         by_name[spec.name] = spec
-    beginning = plain[:80].lower()
-    similar = get_close_matches(
-        beginning.replace("_", "-"),
-        by_name,
-        n=1,
-        cutoff=SIMILARITY,
-    )
+    written = plain[:80].lower().replace("_", "-")
+    similar = get_close_matches(written, by_name, n=1, cutoff=SIMILARITY)
     if not similar:
         return None
     return by_name[similar[0]]
@@ -201,7 +195,7 @@ def _of_other_tool(name: str, noun: str, answer: Answer) -> Problem:
 
 
 def _inputs_in(text: str) -> tuple[str, ...]:
-    """Return the inputs that a text names, in backticks."""
+    """Return the inputs that a text names, in backticks. No input has a digit in its name."""
     in_backticks = set(re.findall("`([a-z-]+)[`:]", text))
     return tuple(spec.name for spec in SPECS if spec.name in in_backticks)
 

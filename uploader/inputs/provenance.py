@@ -105,5 +105,5 @@ def _is_root(url: str) -> bool:
         return False
     if origin(url).scheme != "https":
         return False
-    # those of `https://`
+    # Only `https://` has slashes.
     return url.count("/") == 2

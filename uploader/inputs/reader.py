@@ -381,7 +381,7 @@ class _Places:
         spec = self._spec
         text = place.text
         from_action = place.name.startswith("INPUT_")
-        is_default = from_action and text == spec.default
+        is_action_default = from_action and text == spec.default
         if _is_empty(spec, text):
             is_first = self.emptied is None and not self.values
             if spec.refuse_empty and is_first:
@@ -390,7 +390,7 @@ class _Places:
             # The runner passes the default of action.yml as if somebody had written it.
             if not from_action:
                 self.omissions.append(place)
-        elif spec.refuse_empty and is_default:
+        elif spec.refuse_empty and is_action_default:
             self.defaults.append(place)
         else:
             self.values.append(place)
@@ -506,9 +506,9 @@ def _has_options(argv: Sequence[str]) -> bool:
     """Return whether the command line has anything besides the env file."""
     previous = ""
     for word in argv:
-        is_file = previous == "--env-file"
-        is_option = word.startswith("--env-file")
-        if not is_file and not is_option:
+        is_env_file = previous == "--env-file"
+        names_env_file = word.startswith("--env-file")
+        if not is_env_file and not names_env_file:
             return True
         previous = word
     return False
@@ -581,9 +581,9 @@ def _problem_of(
     elif invalid.accepted:
         accepted = f"{invalid.accepted}."
     # No credential looks like a reference to a variable, but a `state-key` can.
-    is_only_name = is_unexpanded and spec is not STATE_KEY
+    is_reference = is_unexpanded and spec is not STATE_KEY
     shown = "The value"
-    if is_public or is_only_name:
+    if is_public or is_reference:
         shown = quote(text)
     reason = invalid.reason
     if not is_public:

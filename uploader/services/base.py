@@ -28,16 +28,16 @@ T = TypeVar("T")
 Json: TypeAlias = Any
 JsonObject: TypeAlias = Mapping[str, Json]
 Dialect = Literal["content-range", "goog-upload"]
-# several texts by their names, in order
 Pairs: TypeAlias = tuple[tuple[str, str], ...]
-# the cells of a row
+"""Names with their values, in order."""
 Row: TypeAlias = tuple[str, ...]
-# the name of a line in a chart, and its values
+"""The cells of a row of a table."""
 Series: TypeAlias = tuple[str, tuple[float, ...]]
-# says why a refusal passes by itself; empty for any other
+"""The name of a line in a chart, and its values."""
 PassingReason: TypeAlias = Callable[[ApiError], str]
-# gives the value of a name in the journal, None if there is none
+"""Returns why a refusal will pass by itself; empty for one that will not."""
 Recall: TypeAlias = Callable[[str], str | None]
+"""Returns what the journal holds under a name, None if nothing."""
 
 
 @dataclass(frozen=True)

@@ -276,12 +276,12 @@ class ResumableUpload:
     def _start_over(self, before: Session, event: SessionLost) -> None:
         """Begin again at byte 0 with the next session, since this one is gone."""
         self._upload.start_over(event.why)
-        what = "nothing is stored, starting over at 0"
-        is_of_earlier_run = self._upload.attempts == 0
+        what = "starting over at 0"
+        has_sent_something = self._upload.attempts > 0
         was_sent_to_end = before.state is State.UNCONFIRMED
-        if is_of_earlier_run or was_sent_to_end:
-            # It is not known what became of the bytes.
-            what = "starting over at 0"
+        # Otherwise it is not known what became of the bytes.
+        if has_sent_something and not was_sent_to_end:
+            what = "nothing is stored, starting over at 0"
         why = capitalise(event.why)
         self._sender.info(f"{why}; {what}.")
 

@@ -352,10 +352,10 @@ class StreamSource:
             except BlockingIOError:
                 # There is a writer, which has sent nothing yet.
                 break
-            has_hung_up = False
+            had_writer = False
             if sys.platform == "linux":
-                has_hung_up = bool(pipe.poll(0))
-            if block or has_hung_up:
+                had_writer = bool(pipe.poll(0))
+            if block or had_writer:
                 self._hasher.update(block)
                 self._window += block
                 break
@@ -365,10 +365,10 @@ class StreamSource:
                     f"no process opened it for writing within {self._timeout:g} s"
                 )
             pause = 0.0
-            # If the poll returns at once, the sleep is the pause between two looks.
             if pipe.poll(_PROBE_INTERVAL * 1000):
+                # It returned at once, so the sleep is the pause between two looks.
                 pause = _PROBE_INTERVAL
-            # It raises when the run is to end.
+            # The sleep raises when the run is to end.
             self._clock.sleep(pause)
         os.set_blocking(descriptor, True)
 

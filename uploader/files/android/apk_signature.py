@@ -51,9 +51,8 @@ _END_RECORD = struct.Struct("<12x2IH")
 _MAX_COMMENT = 0xFFFF  # bytes
 _PIECE = 1 << 20  # bytes of a chunk; each chunk has a digest of its own
 _NUMBER = struct.Struct("<I")
-# of the signing block: its size and magic at its end; length of the id and the value, and the id
-_FOOTER = struct.Struct("<Q16s")
-_PAIR = struct.Struct("<QI")
+_FOOTER = struct.Struct("<Q16s")  # end of the signing block: its size, its magic
+_PAIR = struct.Struct("<QI")  # length of id and value, id; the value follows
 
 _ROTATION = 0x3BA06F8C  # attribute: the proof of rotation
 # attribute of v2: the number of a newer scheme that has to be there
@@ -244,12 +243,11 @@ def _signing_block(file: BinaryIO, directory: int) -> int:
 
 def _ends_at(tail: bytes, offset: int) -> bool:
     """Return whether an end record begins here whose comment ends the file."""
-    comment = offset + _END_RECORD.size
-    if comment > len(tail):
+    comment_start = offset + _END_RECORD.size
+    if comment_start > len(tail):
         return False
     _, _, comment_length = _END_RECORD.unpack_from(tail, offset)
-    left = len(tail) - comment
-    return bool(left == comment_length)
+    return bool(comment_start + comment_length == len(tail))
 
 
 def _at(file: BinaryIO, offset: int, length: int) -> bytes:
@@ -325,7 +323,9 @@ class _Reader:
         return self._data[start : self._position]
 
     def read_list(self) -> list[bytes]:
-        """Read texts that are together behind their length. Raises struct.error or IndexError."""
+        """Read a list of texts, each behind its own length, and all behind that of the list. Raises
+        struct.error or IndexError.
+        """
         texts = _Reader(self.read_prefixed())
         return list(texts.read_all())
 
@@ -537,19 +537,19 @@ def _verify(
     kind = method.key
     if not isinstance(key, _KEY_TYPES[kind]):
         raise TypeError(algorithm)
-    hashing = method.hash
+    hash_algorithm = method.hash
     if kind == "RSA-PSS":
-        mask = padding.MGF1(hashing)
-        pss = padding.PSS(mask, hashing.digest_size)
-        key.verify(signature, data, pss, hashing)
+        mask = padding.MGF1(hash_algorithm)
+        pss = padding.PSS(mask, hash_algorithm.digest_size)
+        key.verify(signature, data, pss, hash_algorithm)
     elif kind == "RSA":
         pkcs1 = padding.PKCS1v15()
-        key.verify(signature, data, pkcs1, hashing)
+        key.verify(signature, data, pkcs1, hash_algorithm)
     elif kind == "EC":
-        ecdsa = ec.ECDSA(hashing)
+        ecdsa = ec.ECDSA(hash_algorithm)
         key.verify(signature, data, ecdsa)
     else:
-        key.verify(signature, data, hashing)
+        key.verify(signature, data, hash_algorithm)
 
 
 # The content that was signed

@@ -170,8 +170,8 @@ class Archive:
         """
         members = self.members.values()
         unpacked = sum(member.file_size for member in members)
-        plausible = max(MAX_UNPACKED, MAX_RATIO * self._size)
-        if unpacked > plausible:
+        max_unpacked = max(MAX_UNPACKED, MAX_RATIO * self._size)
+        if unpacked > max_unpacked:
             raise MalformedFile(
                 f"declares {unpacked:,} unpacked bytes, which is not plausible for a file of "
                 f"{self._size:,}."
@@ -201,8 +201,8 @@ class Archive:
 
     def at(self, offset: int, length: int) -> bytes:
         """Return so many bytes of the file. Raises MalformedFile if they lie beyond its end."""
-        last = self._size - length
-        if 0 <= offset <= last:
+        last_offset = self._size - length
+        if 0 <= offset <= last_offset:
             self._file.seek(offset)
             data = self._file.read(length)
             if len(data) == length:

@@ -369,8 +369,8 @@ class _BinaryXml:
         self._budget = budget
         self._open_elements: list[str] = []
         self._open_namespaces: list[Namespace] = []
-        beginning = _CHUNK.unpack_from(data)
-        if beginning != (_XML, _CHUNK.size, len(data)):
+        kind, header, size = _CHUNK.unpack_from(data)
+        if kind != _XML or header != _CHUNK.size or size != len(data):
             raise NotCompiledXml("is not Android's binary XML")
         # The strings come first, then the ids of attributes; Android takes no later ones.
         pool_end, kind, _, pool = self._chunk(_CHUNK.size)
@@ -748,7 +748,7 @@ def _reference_value(data: memoryview, proto: ProtoReader) -> str:
         kind = ATTRIBUTE_REFERENCE
     dynamic = reference.get(5, ABSENT).data
     if resource_id and dynamic:
-        is_dynamic = proto.message(dynamic)[1].number
+        is_dynamic = proto.message(dynamic)[1].number != 0
         if is_dynamic:
             kind = _DYNAMIC[kind]
     return _number_value(kind, resource_id)

@@ -91,7 +91,7 @@ def _is_slice(listed: ListedApk, identity: Identity, bundle: Bundle) -> bool:
     if listed.split == identity.split:
         return True
     # No document says how the id of a slice is written. bundletool's is the name of the split, so
-    # the name of another split of this pack is the id of that one.
+    # an id that is the name of another split of this pack means that split.
     if listed.split == identity.module:
         return False
     beginning = f"{identity.module}.config."

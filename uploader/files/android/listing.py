@@ -66,8 +66,8 @@ _MAX_SEGMENTS = 4096
 # markers in the same range.
 _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 
-# a language and a type of images
 ImageSet: TypeAlias = tuple[str, str]
+"""A language and a type of images."""
 
 
 @dataclass(frozen=True)

@@ -89,7 +89,7 @@ def is_list_of_locales(root: Element) -> bool:
 
 
 def _is_leaf(element: Element, name: str, attributes: set[str]) -> bool:
-    """Return whether an element is plain and has no others in it."""
+    """Return whether an element is plain and has no children."""
     if element.children:
         return False
     return _is_plain(element, name, attributes)

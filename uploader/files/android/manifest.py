@@ -549,10 +549,8 @@ class StringPool(dict[int, str]):
         position = header + 4 * index
         (distance,) = struct.unpack_from("<I", pool, position)
         offset = start + distance
-        read_units = self._utf16_units
-        if flags & _UTF8:
-            read_units = self._utf8_units
-        units = read_units(offset)
+        is_utf8 = bool(flags & _UTF8)
+        units = self._utf8_units(offset) if is_utf8 else self._utf16_units(offset)
         decoded = units.decode("utf-16-le", "replace")
         text = decoded[: self._max_text]
         self[index] = text

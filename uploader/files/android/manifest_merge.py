@@ -123,8 +123,8 @@ def is_always_installed(manifest: Element) -> bool:
     removable = install_time.find(f"{DISTRIBUTION}removable")
     if removable is None:
         return True
-    is_removable = removable.attributes.get(f"{DISTRIBUTION}value")
-    return is_removable not in TRUE
+    value = removable.attributes.get(f"{DISTRIBUTION}value")
+    return value not in TRUE
 
 
 def is_instant(manifest: Element) -> bool:

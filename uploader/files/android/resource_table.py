@@ -71,7 +71,7 @@ _TOO_NEW = "is in a form that Android before API level 34 reads otherwise"
 _DAMAGED = (struct.error, LookupError, UnicodeError, ValueError)
 
 _Value: TypeAlias = tuple[Encoded, str | None]
-"""A value, and its text if it is a plain one."""
+"""An encoded value, and its text if it is a plain one."""
 
 
 class Package(NamedTuple):
@@ -152,14 +152,14 @@ class BinaryTable:
             raise UnreadableTable("is damaged") from None
 
     def _values(self) -> Iterator[TableValue]:
-        *beginning, package_count = _COUNTED_CHUNK.unpack_from(self._data)
-        content = _COUNTED_CHUNK.size
-        end_of_table = len(self._data)
-        if beginning != [_TABLE, content, end_of_table]:
+        kind, header, size, package_count = _COUNTED_CHUNK.unpack_from(self._data)
+        if kind != _TABLE or header != _COUNTED_CHUNK.size:
+            raise UnreadableTable("is damaged")
+        if size != len(self._data):
             raise UnreadableTable("is damaged")
         # The texts of all values are in one pool, which comes first.
         expected_kind = _POOL
-        for kind, start, end in self._chunks(content, end_of_table):
+        for kind, start, end in self._chunks(header, size):
             if kind != expected_kind:
                 raise UnreadableTable(f"has an unknown part (0x{kind:04x})")
             if kind == _POOL:
@@ -291,12 +291,12 @@ class BinaryTable:
             raise ValueError(type_id)
         if flags & ~_KNOWN_TYPE_FLAGS:
             raise UnreadableTable("lists its values in an unknown way")
-        is_sparse = flags & _SPARSE
+        is_sparse = bool(flags & _SPARSE)
         if is_sparse and not self._layouts.sparse:
             raise UnreadableTable(
                 "is in a form that Android before API level 32 reads otherwise"
             )
-        is_short = flags & _SHORT_OFFSETS
+        is_short = bool(flags & _SHORT_OFFSETS)
         if is_short and not self._layouts.compact:
             raise UnreadableTable(_TOO_NEW)
         begin = start + _TYPE_HEADER.size
@@ -433,7 +433,7 @@ class BinaryTable:
         return entry
 
     def _value(self, kind: int, data: int) -> _Value:
-        """Encode a value."""
+        """Return a value, encoded, and its text if it is a plain one."""
         if kind != STRING:
             return encode_number(kind, data), None
         if data not in self._texts:

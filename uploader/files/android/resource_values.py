@@ -220,7 +220,8 @@ def language(configuration: bytes) -> str:
 
 def pack_letters(letters: str, first: int) -> bytes:
     """Return a language or a region as ResTable_config has it: two letters as they are, three in
-    five bits each, counted from the character `first`. Raises ValueError for another length.
+    five bits each, counted from the character `first`. Raises ValueError for any other
+    number of letters.
     """
     if len(letters) == 2:
         return letters.encode("ascii")

@@ -215,8 +215,7 @@ def _values_by_scheme(archive: Archive) -> dict[int, bytes]:
             # An empty value can't be read, so that the file counts as not signed.
             values[scheme] = b""
             if 4 <= length <= _MAX_SIGNATURE:
-                value_start = remaining - 12
-                value_length = length - 4
-                values[scheme] = archive.before_directory(value_start, value_length)
+                distance = remaining - 12
+                values[scheme] = archive.before_directory(distance, length - 4)
         remaining -= 8 + length
     return values

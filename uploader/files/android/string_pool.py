@@ -85,10 +85,8 @@ class StringPool(dict[int, str]):
         if index >= self._header.string_count:
             raise IndexError(index)
         offset = self._header.strings_at + self._distance(index)
-        decode = self._utf16
-        if self._header.is_utf8:
-            decode = self._utf8
-        text = decode(offset)
+        is_utf8 = self._header.is_utf8
+        text = self._utf8(offset) if is_utf8 else self._utf16(offset)
         self[index] = text
         return text
 
