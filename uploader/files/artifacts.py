@@ -363,21 +363,21 @@ def identity(status: os.stat_result) -> Identity:
 
 
 def difference(artifact: Artifact, status: os.stat_result) -> str:
-    """Return how a file differs now from what was found, in words; empty when it is the same file
-    and was not changed.
+    """Return how a file differs now from what was found, in words; empty if nothing shows that it
+    was replaced or changed. Of a stream, only the identity is compared.
     """
     found = artifact.identity
     current = identity(status)
     if artifact.size is None:
-        # Writing into a pipe changes its times, but not its device and inode.
+        # Writing to a pipe changes its times, but not its device and inode.
         if current[:2] != found[:2]:
             return "it was replaced"
         return ""
     if status.st_size != artifact.size:
         return f"its size was {artifact.size} bytes and is now {status.st_size}"
     if artifact.digests:
-        # A new mode or link changes the ctime as well. It is not compared if the digests show any
-        # change of the content.
+        # A new mode or link changes the ctime as well, so it is not compared where digests would
+        # reveal a change of the content.
         current = (*current[:3], 0)
         found = (*found[:3], 0)
     if current != found:

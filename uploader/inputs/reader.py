@@ -331,10 +331,10 @@ def _find_places(sources: Sources, problems: Problems) -> tuple[Given, Emptied]:
     """Return the places where each input has a value, and the first one where it is empty, for
     inputs that refuse an empty text.
 
-    The places are searched in this order: the option, the variables, the env file. Every text that
-    is neither empty nor the word for leaving the input out is a value, and the first one counts. If
-    there is none, the places with the default of action.yml are returned. An empty place after a
-    value is left out.
+    The places are searched in this order: the option, the variables, the env file. Every text is a
+    value that is not empty, not the word for leaving the input out and not the default that
+    action.yml passes; the first one counts. If there is none, the places with that default are
+    returned. An empty place after a value is left out.
     """
     texts = sources.texts_by_place()
     given: dict[str, list[Place]] = {}
@@ -364,9 +364,10 @@ def _find_places(sources: Sources, problems: Problems) -> tuple[Given, Emptied]:
 class _Places:
     """Where one input is given, in the order of precedence.
 
-    `values` are the places that count. `defaults` are those that seem to have the default of
-    action.yml, and `omissions` those where a person wrote the word for leaving the input out.
-    `emptied` is the first place that is empty by mistake, if no value comes before it.
+    `values` are the places with a value, of which the first counts. For an input that refuses an
+    empty text, `defaults` are the places that seem to have the default of action.yml, `omissions`
+    those outside the action where a person wrote the word for leaving the input out, and `emptied`
+    is the first place that is empty, if no value comes before it.
     """
 
     def __init__(self, spec: InputSpec[Any]) -> None:
@@ -377,7 +378,7 @@ class _Places:
         self.emptied: Place | None = None
 
     def add(self, place: Place) -> None:
-        """Add a place by what its text says."""
+        """Add a place by its name and by what its text says; some add nothing."""
         spec = self._spec
         text = place.text
         from_action = place.name.startswith("INPUT_")
@@ -417,7 +418,8 @@ def _warn_of_word(
 def _is_empty(spec: InputSpec[Any], text: str) -> bool:
     """Return whether a text is empty.
 
-    If an empty text is a mistake, so are separators, quotes or brackets alone, and words like null.
+    If an empty text is a mistake, so are separators, quotes or brackets alone, and words like null,
+    unless the text is too long for a line.
     """
     trimmed = text.strip()
     if not spec.refuse_empty or len(text) >= parsers.MAX_LINE:
@@ -428,9 +430,8 @@ def _is_empty(spec: InputSpec[Any], text: str) -> bool:
 
 
 def _says_left_out(spec: InputSpec[Any], text: str) -> bool:
-    """Return whether a text is the word for leaving the input out.
-
-    A word that is the written default is a value like any other.
+    """Return whether a text is the word for leaving the input out. An input that has a default has
+    no such word.
     """
     if spec.refuse_empty is None or spec.default:
         return False

@@ -126,29 +126,29 @@ def _summary_line(report: Report) -> str:
 
 
 def _failure(report: Report, error: UploaderError) -> str:
-    """Return what did not happen, and why, in a few words without a full stop."""
+    """Return what did not happen, as far as the report knows it, and why, for a heading."""
     fate = report.fate
     reason = _known_reason(error)
     if not fate:
         return capitalise(reason) or _in_brief(error)
     if not reason and len(report.apps) > 1 and _message(error):
-        # The fates of several apps are long, and the service's own words stand below.
+        # The fates of several apps are long, and the service's own words are shown below.
         return fate
     words = reason or _in_brief(error)
-    # After the colon, several sentences lose their last stop as well.
+    # Several sentences still have their last full stop here.
     words = words.rstrip(".")
     return f"{fate}: {words}"
 
 
 def _known_reason(error: UploaderError) -> str:
-    """Return the reason for a failure if the table of errors has it, in a few words that begin with
-    a small letter; else "".
+    """Return the reason for a failure if the table of errors has it, in a few words that begin in
+    lower case; else "".
     """
     if _is_only_cancelled(error):
         return "the job was cancelled"
     if isinstance(error, InputError):
         return ""
-    # The table is large, and is imported only for what a service refuses.
+    # The table is large, and most runs don't need it.
     from uploader import error_table
 
     return error_table.briefly(error.code)

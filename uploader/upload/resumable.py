@@ -274,12 +274,12 @@ class ResumableUpload:
             self._retrier.wait(why, at_once=True)
 
     def _start_over(self, before: Session, event: SessionLost) -> None:
-        """Begin again at byte 0 with the next session, since this one is gone."""
+        """Note and log that the upload begins again at byte 0; the next step opens a session."""
         self._upload.start_over(event.why)
         what = "starting over at 0"
         has_sent_something = self._upload.attempts > 0
         was_sent_to_end = before.state is State.UNCONFIRMED
-        # Otherwise it is not known what became of the bytes.
+        # What an earlier run sent, or what was sent to the end, may be stored after all.
         if has_sent_something and not was_sent_to_end:
             what = "nothing is stored, starting over at 0"
         why = capitalise(event.why)

@@ -120,7 +120,7 @@ class _Layout:
 @dataclass(frozen=True)
 class _Signer:
     """What one scheme says: its certificate, the digests of the content by algorithm, the
-    attributes by id.
+    attributes by id, and the certificates of its proof of rotation, the oldest first.
     """
 
     certificate: bytes
@@ -296,7 +296,7 @@ def _values(file: BinaryIO, layout: _Layout) -> dict[int, bytes]:
 
 
 class _Reader:
-    """Reads values that follow one another: numbers of 32 bits, and texts behind their lengths."""
+    """Reads values that follow one another: numbers of 32 bits, and bytes behind their lengths."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -323,8 +323,8 @@ class _Reader:
         return self._data[start : self._position]
 
     def read_list(self) -> list[bytes]:
-        """Read a list of texts, each behind its own length, and all behind that of the list. Raises
-        struct.error or IndexError.
+        """Read a list of values, each behind its own length, and all behind that of the list.
+        Raises struct.error or IndexError.
         """
         texts = _Reader(self.read_prefixed())
         return list(texts.read_all())
@@ -334,7 +334,7 @@ class _Reader:
         return self._data[self._position :]
 
     def read_all(self) -> Iterator[bytes]:
-        """Read texts up to the end."""
+        """Read values behind their lengths up to the end."""
         while self.left:
             yield self.read_prefixed()
 
@@ -361,8 +361,8 @@ def _signer(scheme: int, value: bytes) -> _Signer:
 
 
 def _one_signer(scheme: int, signer: _Reader) -> _Signer:
-    """Read a signer and verify its signatures. Raises MalformedFile, InvalidSignature, and those in
-    _UNREADABLE.
+    """Read a signer and verify its signatures by known algorithms. Raises MalformedFile,
+    InvalidSignature for one that its key did not make, or any of _UNREADABLE for damaged data.
     """
     name = _NAMES[scheme]
     signed = signer.read_prefixed()
@@ -385,7 +385,7 @@ def _one_signer(scheme: int, signer: _Reader) -> _Signer:
         twice="one attribute of a signature twice",
     )
 
-    # The levels are also outside of what was signed, where anybody could have changed them.
+    # The levels are repeated outside the signed data, where anybody could have changed them.
     minimum, maximum = levels
     if levels != signed_levels or minimum > maximum:
         raise _signature_error(

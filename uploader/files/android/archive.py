@@ -56,7 +56,7 @@ _MAX_EXTRA = 4096  # bytes of the extra fields of one member; tools write some t
 _MAX_EXTRAS = 4 << 20  # bytes of the extra fields of all members
 _ZIP64_LOCATOR = b"PK\6\7"
 _ZIP64_LOCATOR_SIZE = 20  # bytes; it lies right before the end record
-# an extra field of a member that is larger than 4 GiB, or lies beyond them
+# an extra field of a member that is larger than 4 GiB, or lies beyond the first 4 GiB
 _ZIP64_EXTRA = 0x0001
 # another name for the member, which only some readers take
 _UNICODE_PATH_EXTRA = 0x7075
@@ -281,7 +281,8 @@ def is_zip(file: BinaryIO) -> bool:
 
 
 def check_unambiguous(file: BinaryIO) -> None:
-    """Raise MalformedFile for a zip in which another reader could find other files than `zipfile`.
+    """Raise MalformedFile for a zip whose directory another reader than `zipfile` could find
+    elsewhere, or read otherwise.
 
     `zipfile` accepts more than Android does (libziparchive, the APK Signature Scheme v2): two
     directories, a directory that is not where the end record says, entries that are not counted,
@@ -364,7 +365,9 @@ def _is_utf8(name: bytes) -> bool:
 
 
 def _check_extra_fields(fields: bytes) -> None:
-    """Check the extra fields of one entry; zeros may fill them up (zipalign)."""
+    """Check the extra fields of one entry; zeros may fill them up (zipalign). Raises
+    MalformedFile.
+    """
     position = 0
     while position + 4 <= len(fields):
         kind, length = struct.unpack_from("<2H", fields, position)

@@ -526,11 +526,15 @@ class ReleaseEdit:
             self.remember()
 
     def _note_change(self, purpose: str) -> bool:
-        """Note that something is about to change, and return whether the journal lacks it."""
+        """Note that something is about to change, and return whether that is news for the journal.
+
+        If it is, what it changes is not live, and the output `committed` says so. Raises
+        LookupError in a state from which nothing can be changed.
+        """
         before = self.state
         self.apply(Event.CHANGE)
         if before.commit is CommitKnowledge.HAPPENED:
-            # The changes so far are live. From here on the record is about those of this edit.
+            # The changes recorded so far are live. From here on, only new ones are recorded.
             self.record = EditRecord()
         has_moved = before != self.state
         new = has_moved or purpose not in self.changes

@@ -715,10 +715,12 @@ def _finding(row: Measurement, bound: float, surely: float) -> Finding:
 
 
 def _ruling(judged: tuple[Judged, ...], min_users: int) -> Judgement:
-    """Return what follows for the rollout from all days under one limit, and why."""
+    """Return what follows for the rollout from the days under one limit, with the findings that
+    decide. Any day can halt it; otherwise the newest day of each version counts.
+    """
     surely_above = _with_finding(judged, "surely above")
     if surely_above:
-        # The reason has the worst day alone; the table has the others.
+        # The reason names only the day with the highest lower bound; the table shows all.
         worst = max(surely_above, key=_lower_bound)
         return Judgement("halt", judged=judged, deciding=(worst,))
     newest = _newest(judged)
@@ -748,7 +750,9 @@ def _with_finding(judged: Iterable[Judged], finding: Finding) -> list[Judged]:
 
 
 def _newest(judged: tuple[Judged, ...]) -> list[Judged]:
-    """Return the newest day of each version that could be judged; `judged` is sorted by day."""
+    """Return for each version the newest day on which it could be judged; `judged` is sorted by
+    day.
+    """
     days = [day for day in judged if day.bound is not None]
     newest: dict[str, date] = {}
     for day in days:
@@ -758,8 +762,8 @@ def _newest(judged: tuple[Judged, ...]) -> list[Judged]:
 
 
 def _why_not_judged(judged: tuple[Judged, ...], min_users: int) -> tuple[str, str]:
-    """Return why no day of any version could be judged, in words with `{rates}` where the names of
-    the metrics belong, and in a few.
+    """Return why no day of any version could be judged: in a clause with `{rates}` where the names
+    of the metrics belong, and again in a few words.
     """
     if not judged:
         reason = "too few users have this release to measure its {rates}"

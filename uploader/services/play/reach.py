@@ -277,9 +277,10 @@ def _openness(track: str) -> int:
 def find_devices_left_behind(
     job: ReleaseJob, changes: Sequence[TrackChange], context: Context
 ) -> Iterator[str]:
-    """Yield a sentence for each track whose release needs a newer Android than the one before.
+    """Yield a clause for each track whose last completed release runs on older versions of Android
+    than the job's artifacts do.
 
-    The minimum API levels of the release before are known only if an earlier run recorded them.
+    The minimum API levels of that release are known only if earlier runs recorded them.
     """
     levels = _min_levels(job)
     if not levels or len(levels) < len(job.artifacts):

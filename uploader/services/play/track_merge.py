@@ -332,9 +332,11 @@ def update_track(edit: ReleaseEdit, track: str) -> TrackChange:
 
 
 def put(edit: ReleaseEdit, update: TrackChange, note: str = "") -> bool:
-    """Write a track unless it holds the release already, and return whether it was written.
+    """Write a track unless it holds all of its releases already, and return whether it was written.
+    One that this run wrote otherwise before is written in any case.
 
-    The `note` is kept in the journal with the change, before the change is made.
+    The `note` is what the journal keeps of the track; it is written there first, also if the track
+    itself is not written. Raises what the request raises.
     """
     track = update.track
     after = update.after
