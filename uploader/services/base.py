@@ -21,17 +21,15 @@ if TYPE_CHECKING:
     from uploader.files.destination import Destination
     from uploader.files.spool import SpooledFile
     from uploader.results import FileResult, Results
-    from uploader.services.completion import Completion
+    from uploader.services.completion import Completion, Pairs
     from uploader.services.release_facts import ReleaseFacts
 
 T = TypeVar("T")
 Json: TypeAlias = Any
 JsonObject: TypeAlias = Mapping[str, Json]
 Dialect = Literal["content-range", "goog-upload"]
-Pairs: TypeAlias = tuple[tuple[str, str], ...]
-"""Names with their values, in order."""
-Row: TypeAlias = tuple[str, ...]
-"""The cells of a row of a table."""
+Cells: TypeAlias = tuple[str, ...]
+"""The texts of one row of a table."""
 Series: TypeAlias = tuple[str, tuple[float, ...]]
 """The name of a line in a chart, and its values."""
 PassingReason: TypeAlias = Callable[[ApiError], str]
@@ -232,14 +230,14 @@ class Section:
     """
 
     title: str
-    header: Row
-    rows: tuple[Row, ...]
+    header: Cells
+    rows: tuple[Cells, ...]
     charts: tuple[Chart, ...] = ()
     facts: ReleaseFacts | None = None
     folded: bool = False
 
     @property
-    def table(self) -> tuple[Row, ...]:
+    def table(self) -> tuple[Cells, ...]:
         """The header and the rows, without the columns in which no row has anything."""
         shown = []
         columns = zip(self.header, *self.rows, strict=True)

@@ -18,6 +18,7 @@ from uploader.protocol.resources import identifier, value_at
 
 Answer: TypeAlias = Mapping[str, Any]
 Pairs: TypeAlias = tuple[tuple[str, str], ...]
+"""Names with their values, in order."""
 
 _MAX_WORDS = 2000  # characters
 _MAX_PARTS = 20  # of one error

@@ -34,7 +34,7 @@ from uploader.protocol.media import JSON_TYPE
 from uploader.protocol.responses import Verdict, as_answer, verdict
 from uploader.reporting import Reporter
 from uploader.retry import Retrier, RetryPolicy
-from uploader.services.base import Call
+from uploader.services.base import Call, PassingReason
 from uploader.text import capitalise
 
 # It is in the table for Google Play, but every service words it in the same way.
@@ -222,7 +222,7 @@ class ApiClient:
         in_doubt: Callable[
             [Response | TransportError], UploaderError | None
         ] = lambda _: None,
-        retry_on: Callable[[ApiError], str] | None = None,
+        retry_on: PassingReason | None = None,
     ) -> Response:
         """Return the successful response to a request, which is attempted again if that does no
         harm.

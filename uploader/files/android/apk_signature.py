@@ -296,7 +296,7 @@ def _values(file: BinaryIO, layout: _Layout) -> dict[int, bytes]:
 
 
 class _Reader:
-    """Reads values that follow one another: numbers of 32 bits, and bytes behind their lengths."""
+    """Reads values that follow one another: numbers of 32 bits, and length-prefixed bytes."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -323,8 +323,8 @@ class _Reader:
         return self._data[start : self._position]
 
     def read_list(self) -> list[bytes]:
-        """Read a list of values, each behind its own length, and all behind that of the list.
-        Raises struct.error or IndexError.
+        """Read a length-prefixed list of length-prefixed values. Raises struct.error or
+        IndexError.
         """
         texts = _Reader(self.read_prefixed())
         return list(texts.read_all())
@@ -334,7 +334,7 @@ class _Reader:
         return self._data[self._position :]
 
     def read_all(self) -> Iterator[bytes]:
-        """Read values behind their lengths up to the end."""
+        """Read length-prefixed values up to the end."""
         while self.left:
             yield self.read_prefixed()
 

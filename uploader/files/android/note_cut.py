@@ -82,12 +82,12 @@ def _between_characters(text: str, end: int) -> int:
     """Return the last place up to `end` that divides no character of several code points."""
     while 0 < end < len(text):
         before = text[end - 1]
-        behind = text[end]
-        joined = _ZERO_WIDTH_JOINER in (before, behind)
+        after = text[end]
+        joined = _ZERO_WIDTH_JOINER in (before, after)
         # A modifier for the colour of the skin belongs to the character before it.
-        modifier = "\U0001f3fb" <= behind <= "\U0001f3ff"
+        modifier = "\U0001f3fb" <= after <= "\U0001f3ff"
         # also the variation selectors, which are marks
-        category = unicodedata.category(behind)
+        category = unicodedata.category(after)
         mark = category.startswith("M")
         if not (joined or modifier or mark):
             break

@@ -209,8 +209,8 @@ def density(configuration: bytes) -> int:
 def without_density(configuration: bytes) -> bytes:
     """Return the configuration without its density."""
     before = configuration[:10]
-    behind = configuration[12:]
-    return before + bytes(2) + behind
+    after = configuration[12:]
+    return before + bytes(2) + after
 
 
 def language(configuration: bytes) -> str:
